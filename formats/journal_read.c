@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * journal_read.c - reading a journal, of any recorder, dead or alive.
+ *
+ * Invariant: memory is bounded by the longest block (SP_JOURNAL_BLOCK_MAX), and is taken for bytes
+ * that the file has, not for what a header claims.
+ */
+#include "formats/journal.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "formats/crc32c.h"
+
+struct sp_journal {
+	int fd;
+	uint64_t file_bytes, offset; /* of the next block */
+	uint64_t first_block;	     /* after the schema */
+	uint64_t sequence;
+	struct sp_schema *schema;
+	struct sp_codec_state codec;
+	struct sp_event event;
+	struct sp_block_header header;
+	uint8_t *block;
+	size_t room, at; /* at: in the payload */
+	uint32_t events_left;
+	const char *reason; /* why reading stopped early */
+};
+
+static int read_at(int fd, void *data, size_t bytes, uint64_t offset)
+{
+	uint8_t *p = data;
+
+	while (bytes) {
+		ssize_t n = pread(fd, p, bytes, (off_t)offset);
+
+		if (n < 0) {
+			if (errno == EINTR)
+				continue;
+			return -errno;
+		}
+		if (n == 0)
+			return -ENODATA;
+		p += n;
+		offset += (uint64_t)n;
+		bytes -= (size_t)n;
+	}
+	return 0;
+}
+
+static int stop(struct sp_journal *j, const char *reason)
+{
+	j->reason = reason;
+	j->events_left = 0;
+	return 0;
+}
+
+static bool header_is_sane(const struct sp_journal *j)
+{
+	return j->header.magic == SP_JOURNAL_BLOCK_MAGIC && j->header.bytes <= SP_JOURNAL_BLOCK_MAX &&
+	       j->header.sequence == j->sequence;
+}
+
+/* Reads the next block. 1, 0 at the end of what is good, -errno. */
+static int next_block(struct sp_journal *j)
+{
+	uint32_t crc;
+	uint64_t left = j->file_bytes - j->offset;
+	int r;
+
+	if (j->reason || left == 0)
+		return 0;
+	if (left < sizeof(j->header))
+		return stop(j, "the last block is cut off");
+	r = read_at(j->fd, &j->header, sizeof(j->header), j->offset);
+	if (r < 0)
+		return r == -ENODATA ? stop(j, "the file became shorter while it was read") : r;
+	if (!header_is_sane(j))
+		return stop(j, "a block's header is damaged");
+	if (left - sizeof(j->header) < j->header.bytes)
+		return stop(j, "the last block is cut off");
+	if (j->header.bytes > j->room) {
+		uint8_t *more = realloc(j->block, j->header.bytes);
+
+		if (!more)
+			return -ENOMEM;
+		j->block = more;
+		j->room = j->header.bytes;
+	}
+	r = read_at(j->fd, j->block, j->header.bytes, j->offset + sizeof(j->header));
+	if (r < 0)
+		return r == -ENODATA ? stop(j, "the file became shorter while it was read") : r;
+	crc = j->header.crc;
+	j->header.crc = 0;
+	if (sp_crc32c(sp_crc32c(0, &j->header, sizeof(j->header)), j->block, j->header.bytes) != crc)
+		return stop(j, "a block's checksum is wrong");
+	j->offset += sizeof(j->header) + j->header.bytes;
+	j->sequence++;
+	j->at = 0;
+	j->events_left = j->header.kind == SP_BLOCK_EVENTS ? j->header.events : 0;
+	memset(&j->codec, 0, sizeof(j->codec));
+	return 1;
+}
+
+static int read_start(struct sp_journal *j, struct sp_error *err)
+{
+	char magic[8];
+	struct stat st;
+	int r;
+
+	if (fstat(j->fd, &st) < 0)
+		return sp_error_set(err, -errno, 0, "cannot be examined: %s", strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return sp_error_set(err, -EINVAL, 0, "is not a regular file");
+	j->file_bytes = (uint64_t)st.st_size;
+	r = read_at(j->fd, magic, sizeof(magic), 0);
+	if (r < 0 && r != -ENODATA)
+		return sp_error_set(err, r, 0, "cannot be read: %s", strerror(-r));
+	if (r < 0 || memcmp(magic, SP_JOURNAL_MAGIC, 8))
+		return sp_error_set(err, -EBADMSG, 0, "is not a journal of sp-trace");
+	j->offset = 8;
+	r = next_block(j);
+	if (r < 0)
+		return sp_error_set(err, r, 8, "cannot be read: %s", strerror(-r));
+	if (r == 0 || j->header.kind != SP_BLOCK_SCHEMA)
+		return sp_error_set(err, -EBADMSG, 8, "its first block, the schema, is %s",
+				    j->reason ? "damaged or cut off" : "missing");
+	j->first_block = j->offset;
+	return sp_schema_parse((const char *)j->block, j->header.bytes, &j->schema, err);
+}
+
+int sp_journal_open_fd(int fd, struct sp_journal **ret_journal, struct sp_error *err)
+{
+	struct sp_journal *j = calloc(1, sizeof(*j));
+	int r;
+
+	if (!j) {
+		close(fd);
+		return sp_error_set(err, -ENOMEM, 0, "out of memory");
+	}
+	j->fd = fd;
+	r = read_start(j, err);
+	if (r < 0) {
+		sp_journal_free(j);
+		return r;
+	}
+	*ret_journal = j;
+	return 0;
+}
+
+int sp_journal_open(const char *path, struct sp_journal **ret_journal, struct sp_error *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return sp_error_set(err, -errno, 0, "cannot be opened: %s", strerror(errno));
+	return sp_journal_open_fd(fd, ret_journal, err);
+}
+
+int sp_journal_next(struct sp_journal *j, const struct sp_event **ret_event)
+{
+	for (;;) {
+		size_t used = 0;
+		int r;
+
+		if (!j->events_left) {
+			r = next_block(j);
+			if (r <= 0)
+				return r;
+			continue;
+		}
+		r = sp_codec_decode(j->schema, &j->codec, j->block + j->at, j->header.bytes - j->at,
+				    &j->event, &used);
+		if (r < 0)
+			return stop(j, "a block's events are damaged although its checksum is right");
+		j->at += used;
+		j->events_left--;
+		if (j->event.head->type == SP_EV_NONE)
+			continue;
+		*ret_event = &j->event;
+		return 1;
+	}
+}
+
+unsigned sp_journal_stream(const struct sp_journal *j)
+{
+	return j->header.stream;
+}
+
+void sp_journal_rewind(struct sp_journal *j)
+{
+	j->offset = j->first_block;
+	j->sequence = 1;
+	j->events_left = 0;
+	j->reason = NULL;
+}
+
+bool sp_journal_intact(const struct sp_journal *j, uint64_t *ret_good_bytes, uint64_t *ret_file_bytes,
+		       const char **ret_reason)
+{
+	*ret_good_bytes = j->offset;
+	*ret_file_bytes = j->file_bytes;
+	*ret_reason = j->reason ? j->reason : "";
+	return !j->reason;
+}
+
+void sp_journal_free(struct sp_journal *j)
+{
+	if (!j)
+		return;
+	sp_schema_free(j->schema);
+	free(j->block);
+	close(j->fd);
+	free(j);
+}

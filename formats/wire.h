@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * wire.h - the structs in which events travel from the kernel and the helpers to the recorder.
+ *
+ * Shared by BPF programs and userspace, so it includes nothing: the includer has the __u32 family
+ * (<linux/types.h> or bpf/kernel.h). The layouts follow from events.def. On the ring and between
+ * processes a record is one struct, then its tail; in the journal it is packed by codec.c.
+ */
+#ifndef SP_FORMATS_WIRE_H
+#define SP_FORMATS_WIRE_H
+
+/* Starts every event. The tail's length follows from the record's length for TEXT and ADDRS events,
+ * whose structs end with `tail_bytes`. */
+struct sp_head {
+	__u16 type;  /* SP_EV_* */
+	__u16 flags; /* SP_CALL_*, SP_SAMPLE_* … of the type */
+	__u32 lane;  /* thread in one process image; 0 none */
+};
+
+typedef __u16 sp_wire_u16;
+typedef __u32 sp_wire_u32;
+typedef __u64 sp_wire_u64;
+typedef __s32 sp_wire_s32;
+typedef __s64 sp_wire_s64;
+
+#define SP_TAIL_FIELD_NONE
+#define SP_TAIL_FIELD_TEXT __u64 tail_bytes; /* length of what follows the struct */
+#define SP_TAIL_FIELD_ADDRS __u64 tail_bytes;
+
+#define SP_EVENT(id, name, tail, doc) \
+	struct sp_ev_##name { \
+		struct sp_head head; \
+		SP_TAIL_FIELD_##tail
+#define SP_FIELD(type, name, doc) sp_wire_##type name;
+#define SP_EVENT_END(name) \
+	} \
+	;
+#include "formats/events.def"
+
+enum sp_ev_type {
+	SP_EV_NONE = 0,
+#define SP_EVENT(id, name, tail, doc) SP_EV_##name = id,
+#define SP_FIELD(type, name, doc)
+#define SP_EVENT_END(name)
+#include "formats/events.def"
+	SP_EV_MAX = 64, /* ids stay below */
+};
+
+#define SP_MAX_DEPTH 80		/* open calls that a lane can have; deeper ones are counted as lost */
+#define SP_MAX_FRAMES 127	/* of a stack */
+#define SP_MAX_TEXT 1024	/* bytes of a text that the kernel side sends */
+#define SP_SITE_DYNAMIC 0x80000000u /* bit of a site number: the name was made at run time */
+
+/* Flags of a call: how it ended, when not by its own end. Values are bits, append-only. */
+enum sp_call_flag {
+	SP_CALL_CLOSED_BY_OUTER = 1 << 0, /* an outer region ended first */
+	SP_CALL_CLOSED_BY_EXIT = 1 << 1,  /* the thread ended inside */
+	SP_CALL_CLOSED_BY_EXEC = 1 << 2,  /* the process exec'd inside */
+	SP_CALL_OPEN_AT_END = 1 << 3,	  /* still open when the recording ended */
+	SP_CALL_LEXICAL = 1 << 4,	  /* begun by a scope, so its end cannot be elsewhere */
+};
+
+enum sp_sample_flag {
+	SP_SAMPLE_KERNEL = 1 << 0,    /* the CPU was in the kernel */
+	SP_SAMPLE_TRUNCATED = 1 << 1, /* the stack had more frames than were kept */
+};
+
+enum sp_task_cause {
+	SP_TASK_FOUND = 1, /* was there when the recording began */
+	SP_TASK_FORK = 2,  /* new process */
+	SP_TASK_CLONE = 3, /* new thread */
+	SP_TASK_EXEC = 4,  /* new image */
+};
+
+enum sp_probe_kind {
+	SP_PROBE_BEGIN = 1,
+	SP_PROBE_END = 2,
+};
+
+enum sp_probe_flag {
+	SP_PROBE_F_STUB = 1 << 0,  /* the stub's bytes were verified: the 5-byte nop follows */
+	SP_PROBE_F_ARMED = 1 << 1,
+};
+
+/* Flags of a static site: the descriptor's own (usdt/sp_region.h). */
+enum sp_site_flag {
+	SP_SITE_LEXICAL = 1 << 0,
+	SP_SITE_FUNCTION = 1 << 1,
+	SP_SITE_END = 1 << 2,
+};
+
+/* Why an event was not recorded. Append-only. Counted per CPU in the kernel. */
+enum sp_loss_cause {
+	SP_LOSS_NONE = 0,
+	SP_LOSS_CALL_RING_FULL = 1,   /* calls */
+	SP_LOSS_SAMPLE_RING_FULL = 2, /* samples */
+	SP_LOSS_CONTROL_RING_FULL = 3, /* thread, mapping and name records */
+	SP_LOSS_STORAGE = 4,	       /* calls: the kernel gave no task storage */
+	SP_LOSS_DEPTH = 5,	       /* calls nested deeper than SP_MAX_DEPTH */
+	SP_LOSS_UNMATCHED_END = 6,     /* ends without a begin: began before the recording, or a mistake */
+	SP_LOSS_UNKNOWN_SITE = 7,      /* calls whose descriptor the recorder does not know */
+	SP_LOSS_TABLE_FULL = 8,	       /* calls of run-time names beyond the table */
+	SP_LOSS_NAME_UNREADABLE = 9,   /* run-time names that could not be read at first use */
+	SP_LOSS_PROGRAM_SKIPPED = 10,  /* BPF program runs that the kernel skipped */
+	SP_LOSS_STACK_UNREADABLE = 11, /* samples whose stack could not be read */
+	SP_LOSS_DISK = 12,	       /* events that could not be written */
+	SP_LOSS_SAMPLE_THROTTLED = 13, /* samples that the kernel did not take */
+	SP_LOSS_MAX = 16,
+};
+
+#endif
