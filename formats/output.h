@@ -2,9 +2,10 @@
  *
  * output.h - a file that appears complete or not at all.
  *
- * An output is written under a temporary name in the directory of its final one, created exclusively
- * and never through a link; commit syncs it, gives it its name, and syncs the directory. An output that
- * is freed without a commit is removed. The directory is held open, so it may be renamed meanwhile.
+ * An output is written under a temporary name in the directory of its final one, created
+ * exclusively and never through a link; commit syncs it, gives it its name, and syncs the
+ * directory. An output that is freed without a commit is removed. The directory is held open, so it
+ * may be renamed meanwhile.
  */
 #ifndef SP_FORMATS_OUTPUT_H
 #define SP_FORMATS_OUTPUT_H
@@ -15,7 +16,8 @@
 #include "formats/error.h"
 
 enum sp_output_flag {
-	SP_OUTPUT_REPLACE = 1 << 0, /* take the place of an existing file; else commit fails, -EEXIST */
+	SP_OUTPUT_REPLACE =
+		1 << 0, /* take the place of an existing file; else commit fails, -EEXIST */
 	SP_OUTPUT_NO_SYNC = 1 << 1, /* for tests and scratch files: no fsync */
 };
 

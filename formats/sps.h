@@ -2,9 +2,9 @@
  *
  * sps.h - native samples (.sps): instruction addresses by region and module on one rank.
  *
- * FORMAT.md, section 2. Addresses are absolute run-time addresses, and a module's number is its ELF load
- * bias: address − bias is the link-time address, which symbolizers take. Samples outside every region
- * have no place in the list; they are counted in the ticks.
+ * FORMAT.md, section 2. Addresses are absolute run-time addresses, and a module's number is its ELF
+ * load bias: address − bias is the link-time address, which symbolizers take. Samples outside every
+ * region have no place in the list; they are counted in the ticks.
  */
 #ifndef SP_FORMATS_SPS_H
 #define SP_FORMATS_SPS_H
@@ -22,7 +22,8 @@
 
 struct sp_sps_module {
 	const char *path;
-	uint64_t bias; /* run-time address − link-time address; 0 for an executable at fixed addresses */
+	uint64_t bias; /* run-time address − link-time address; 0 for an executable at fixed
+			  addresses */
 };
 
 struct sp_sps_sample {
@@ -35,8 +36,8 @@ struct sp_sps_sample {
 
 struct sp_sps_writer;
 
-/* Starts a version 1 file in native byte order, as the format wants. Strings are repaired to UTF-8 and
- * not needed after the return. */
+/* Starts a version 1 file in native byte order, as the format wants. Strings are repaired to UTF-8
+ * and not needed after the return. */
 int sp_sps_writer_open(const char *path, unsigned int output_flags, int32_t rank, int32_t hz,
 		       const char *const *regions, size_t n_regions,
 		       const struct sp_sps_module *modules, size_t n_modules,
@@ -44,8 +45,8 @@ int sp_sps_writer_open(const char *path, unsigned int output_flags, int32_t rank
 /* -EINVAL for a region outside [0, n_regions) or a module outside [-1, n_modules). */
 int sp_sps_writer_add(struct sp_sps_writer *writer, const struct sp_sps_sample *samples, size_t n,
 		      struct sp_error *error);
-/* Stores the counts and publishes the file. @ticks: timer expiries in all, in or out of a region; raised
- * to the number of samples if smaller. */
+/* Stores the counts and publishes the file. @ticks: timer expiries in all, in or out of a region;
+ * raised to the number of samples if smaller. */
 int sp_sps_writer_commit(struct sp_sps_writer *writer, int64_t ticks, struct sp_error *error);
 void sp_sps_writer_free(struct sp_sps_writer *writer);
 
@@ -64,7 +65,8 @@ const char *sp_sps_reader_region(const struct sp_sps_reader *reader, size_t inde
 size_t sp_sps_reader_n_modules(const struct sp_sps_reader *reader);
 const struct sp_sps_module *sp_sps_reader_module(const struct sp_sps_reader *reader, size_t index);
 uint64_t sp_sps_reader_n_samples(const struct sp_sps_reader *reader);
-/* Reads samples @first … @first + @n − 1. -SP_E_DAMAGED for one whose region or module does not exist. */
+/* Reads samples @first … @first + @n − 1. -SP_E_DAMAGED for one whose region or module does not
+ * exist. */
 int sp_sps_reader_samples(struct sp_sps_reader *reader, uint64_t first, size_t n,
 			  struct sp_sps_sample *ret_samples, struct sp_error *error);
 

@@ -8,14 +8,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* True if the @size bytes at @text are well-formed UTF-8 (no overlong form, no surrogate, nothing above
- * U+10FFFF). A NUL byte is well-formed; callers that want C strings check for it themselves. */
+/* True if the @size bytes at @text are well-formed UTF-8 (no overlong form, no surrogate, nothing
+ * above U+10FFFF). A NUL byte is well-formed; callers that want C strings check for it themselves.
+ */
 bool sp_utf8_valid(const char *text, size_t size);
 
-/* Copies the string @text with every byte that is not part of well-formed UTF-8 replaced by U+FFFD, as
- * scope-profiler does when it has to. Returns a string to free(), or NULL without memory. The writers of
- * this library repair what they are given; a caller that compares names for equality repairs them
- * before, so that two bad names cannot become one. */
+/* Copies the string @text with every byte that is not part of well-formed UTF-8 replaced by U+FFFD,
+ * as scope-profiler does when it has to. Returns a string to free(), or NULL without memory. The
+ * writers of this library repair what they are given; a caller that compares names for equality
+ * repairs them before, so that two bad names cannot become one. */
 char *sp_utf8_repair(const char *text);
 
 #endif

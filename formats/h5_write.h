@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * h5_write.h - writes HDF5 profiles: schema 3, columnar, with /sp_trace (FORMAT.md, section 3).
+ *
+ * One pass, in memory that does not depend on the number of calls or samples (under 16 MiB, and the
+ * rows). The file appears complete or not at all (output.h). One file may hold one rank or many.
+ *
+ * Life cycle: open; add regions, begin a row and add its calls, again and again; add threads,
+ * sites, samples and the other tables, and facts, in any order and also in between; commit; free.
+ * After a failure only free() makes sense.
+ */
+#ifndef SP_FORMATS_H5_WRITE_H
+#define SP_FORMATS_H5_WRITE_H
+
+#include "formats/output.h"
+#include "formats/profile.h"
+
+struct sp_h5_writer;
+
+struct sp_h5_options {
+	unsigned int output_flags; /* SP_OUTPUT_* */
+	unsigned int columns;	   /* SP_CALLS_*: the optional columns that calls are stored with */
+	unsigned int
+		gzip; /* 0 plain (7.5 ns a call), 1 … 9 deflate with shuffle (4: 148 ns a call) */
+	int64_t start_time_ns; /* origin: stored in the metadata, and what thread times count from
+				*/
+};
+
+/* Columns to give for calls of a recording of ours. */
+#define SP_CALLS_TRACE \
+	(SP_CALLS_id | SP_CALLS_parent | SP_CALLS_thread | SP_CALLS_flags | SP_CALLS_depth | \
+	 SP_CALLS_child_ns | SP_CALLS_skipped | SP_CALLS_site)
+
+/* -EEXIST now rather than at the end if @path exists and may not be replaced. */
+int sp_h5_writer_open(const char *path, const struct sp_h5_options *options,
+		      struct sp_h5_writer **ret_writer, struct sp_error *error);
+
+/* Adds a region and gives its id, counting from 0. A name that exists already gives the id it has.
+ * scope-profiler cannot handle a region without a row, so a region whose row was never begun is
+ * given one without calls, on the lowest rank of the file, at the commit. */
+int sp_h5_writer_add_region(struct sp_h5_writer *writer, const char *name, uint32_t *ret_region,
+			    struct sp_error *error);
+
+/* Begins the row of a region on a rank; it ends with the next row. Its statistics are computed from
+ * the calls added; its self time from the column child_ns if that is stored and nowhere unknown,
+ * else it is
+ * @self_ns (-1 unknown). -EINVAL: an unknown region, or a second row for a region and rank. */
+struct sp_h5_row {
+	uint32_t region;
+	uint32_t rank;
+	const char *source_file; /* NULL or "" unknown */
+	int64_t source_line;	 /* -1 unknown */
+	const char *source_text; /* NULL or "" unknown */
+	const char *tags;	 /* JSON list of strings; NULL or "" none */
+	int64_t self_ns;	 /* -1 unknown, or to be computed */
+};
+int sp_h5_writer_begin_row(struct sp_h5_writer *writer, const struct sp_h5_row *row,
+			   struct sp_error *error);
+/* Adds calls to the row, in order of entry: start and end, and the columns of the options; such a
+ * column that is NULL here gets its default. */
+int sp_h5_writer_add_calls(struct sp_h5_writer *writer, const struct sp_calls *calls, size_t n,
+			   struct sp_error *error);
+
+/* Adds rows to the tables (profile_tables.def). Rows are numbered from 0 in the order they are
+ * added; strings are repaired to UTF-8, copied, NULL counts as "". References between tables are
+ * not checked. A table without rows does not appear in the file. */
+int sp_h5_writer_add_threads(struct sp_h5_writer *writer, const struct sp_thread_row *rows,
+			     size_t n, struct sp_error *error);
+int sp_h5_writer_add_tasks(struct sp_h5_writer *writer, const struct sp_task_row *rows, size_t n,
+			   struct sp_error *error);
+int sp_h5_writer_add_sites(struct sp_h5_writer *writer, const struct sp_site_row *rows, size_t n,
+			   struct sp_error *error);
+int sp_h5_writer_add_modules(struct sp_h5_writer *writer, const struct sp_module_row *rows,
+			     size_t n, struct sp_error *error);
+int sp_h5_writer_add_processes(struct sp_h5_writer *writer, const struct sp_process_row *rows,
+			       size_t n, struct sp_error *error);
+int sp_h5_writer_add_losses(struct sp_h5_writer *writer, const struct sp_loss_row *rows, size_t n,
+			    struct sp_error *error);
+int sp_h5_writer_add_clocks(struct sp_h5_writer *writer, const struct sp_clock_row *rows, size_t n,
+			    struct sp_error *error);
+
+/* Adds one sample with its stack, innermost frame first. sample->stack is ignored. */
+int sp_h5_writer_add_sample(struct sp_h5_writer *writer, const struct sp_sample_row *sample,
+			    const uint64_t *frames, size_t n_frames, struct sp_error *error);
+
+/* Facts: scope-profiler's own go to /metadata (keys in FORMAT.md: hostname, label, mpi_size …),
+ * ours to /sp_trace/meta. A key given again replaces. Texts are repaired to UTF-8, and cut after
+ * 60,000 bytes in /metadata, as scope-profiler does. start_time_ns is set by open. */
+int sp_h5_writer_set_metadata(struct sp_h5_writer *writer, const char *key, const char *text,
+			      struct sp_error *error);
+int sp_h5_writer_set_metadata_number(struct sp_h5_writer *writer, const char *key, int64_t number,
+				     struct sp_error *error);
+int sp_h5_writer_set_meta(struct sp_h5_writer *writer, const char *key, const char *text,
+			  struct sp_error *error);
+int sp_h5_writer_set_meta_number(struct sp_h5_writer *writer, const char *key, int64_t number,
+				 struct sp_error *error);
+
+/* Writes what is left, syncs and publishes. */
+int sp_h5_writer_commit(struct sp_h5_writer *writer, struct sp_error *error);
+/* Frees; a file not committed vanishes. NULL is fine. */
+void sp_h5_writer_free(struct sp_h5_writer *writer);
+
+#endif
