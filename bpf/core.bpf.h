@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+ *
+ * core.bpf.h - maps, counters of loss, rings and lanes: what all programs share.
+ *
+ * Invariants: a thread is traced if and only if it has a lane. Whatever cannot be recorded is counted
+ * by lose(). uprobe programs can be preempted and migrated at any point, so there is no per-CPU
+ * scratch memory, and shared counters are changed atomically.
+ */
+#ifndef SP_BPF_CORE_H
+#define SP_BPF_CORE_H
+
+#include "bpf/kernel.h"
+#include "bpf/config.h"
+#include "formats/wire.h"
+
+#define sp_inline static __always_inline
+
+/* One open call. */
+struct frame {
+	__u64 start;
+	__u64 child;
+	__u64 number;
+	__u64 hash; /* identity of the region: equal names, equal hash */
+	__u64 sp;   /* stack pointer at the begin */
+	__u32 site;
+	__u32 skipped;
+};
+
+/* The open calls of a thread; made at its first region. Two records a thread, since most threads of
+ * most programs never enter a region, and this one takes a page. */
+struct stack {
+	__u32 depth;
+	__u32 overflow; /* begins beyond the limit whose ends are still to come */
+	__u32 lane;
+	__u32 process;
+	__u64 next; /* number of the last call */
+	struct frame frames[SP_MAX_DEPTH + 1]; /* 0 stands for "no region": number 0, never ends */
+};
+
+struct lane {
+	__u32 lane;
+	__u32 process;
+	__u32 announced; /* 0 if the control ring was full */
+	__u32 reserved;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct lane);
+} lanes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct stack);
+} stacks SEC(".maps");
+
+/* Sizes of the rings and of the arrays are set by the loader. */
+struct ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 65536);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct ring);
+} call_rings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct ring);
+} sample_rings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 65536);
+} control_ring SEC(".maps");
+
+/* Hash of each static site's name, by site number; 0 is no site. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} sites SEC(".maps");
+
+struct name_key {
+	__u64 hash;
+	__u64 process;
+};
+
+/* Run-time names that were announced: their site numbers. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct name_key);
+	__type(value, __u32);
+} names SEC(".maps");
+
+/* Thread groups that the task iterator gives lanes to. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, __u32);
+} targets SEC(".maps");
+
+/* By CPU, then cause. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sp_loss_count);
+} losses SEC(".maps");
+
+struct sp_control control;
+
+static __noinline int lose(__u32 cause, __u64 count)
+{
+	__u32 key = bpf_get_smp_processor_id() * SP_LOSS_MAX + cause;
+	struct sp_loss_count *loss = bpf_map_lookup_elem(&losses, &key);
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!loss)
+		return 0;
+	if (!loss->first)
+		loss->first = now;
+	loss->last = now;
+	__sync_fetch_and_add(&loss->count, count);
+	return 0;
+}
+
+/* The frame around the innermost open call; that call is the next one. NULL if nothing is open. */
+sp_inline struct frame *outer_frame(struct stack *st)
+{
+	__u32 outer = st->depth - 1;
+
+	if (outer >= SP_MAX_DEPTH)
+		return NULL;
+	barrier_var(outer); /* or the compiler adds before it checks, and the verifier refuses */
+	return &st->frames[outer];
+}
+
+sp_inline void *ring_of_cpu(void *rings)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(rings, &cpu);
+}
+
+/* Tells the recorder about a lane. False if the ring was full. */
+static __noinline int announce(struct task_struct *task, struct lane *lane, __u32 cause, __u32 parent)
+{
+	struct {
+		struct sp_ev_task ev;
+		char comm[16];
+	} *rec;
+
+	if (!lane || !task)
+		return 0;
+	rec = bpf_ringbuf_reserve(&control_ring, sizeof(*rec), 0);
+	if (!rec) {
+		lose(SP_LOSS_CONTROL_RING_FULL, 1);
+		return 0;
+	}
+	__builtin_memset(rec, 0, sizeof(*rec));
+	rec->ev.head.type = SP_EV_task;
+	rec->ev.head.lane = lane->lane;
+	rec->ev.time = bpf_ktime_get_ns();
+	rec->ev.start_boottime = BPF_CORE_READ(task, start_boottime);
+	rec->ev.process = lane->process;
+	rec->ev.parent_process = parent;
+	rec->ev.pid = BPF_CORE_READ(task, tgid);
+	rec->ev.tid = BPF_CORE_READ(task, pid);
+	rec->ev.ppid = BPF_CORE_READ(task, real_parent, tgid);
+	rec->ev.cause = cause;
+	BPF_CORE_READ_STR_INTO(&rec->comm, task, comm);
+	rec->ev.tail_bytes = 0;
+	for (int i = 0; i < 16 && rec->comm[i]; i++)
+		rec->ev.tail_bytes = i + 1;
+	bpf_ringbuf_submit(rec, cause == SP_TASK_CLONE ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
+	lane->announced = 1;
+	return 1;
+}
+
+/* Fills a new lane's record. @process 0: a new image. */
+sp_inline void start_lane(struct task_struct *task, struct lane *lane, __u32 process, __u32 cause,
+			      __u32 parent)
+{
+	lane->lane = __sync_fetch_and_add(&control.lanes, 1) + 1;
+	lane->process = process ? process : __sync_fetch_and_add(&control.processes, 1) + 1;
+	announce(task, lane, cause, parent);
+}
+
+#endif

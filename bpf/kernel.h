@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+ *
+ * kernel.h - the kernel structures that the BPF programs read, and of these only the fields they read.
+ *
+ * The offsets are relocated at load time (CO-RE), so names and nesting matter, order and gaps do not.
+ */
+#ifndef SP_BPF_KERNEL_H
+#define SP_BPF_KERNEL_H
+
+#include <linux/bpf.h>
+#include <asm/ptrace.h>
+#include <stdbool.h>
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+#define SP_KERNEL_STRUCT __attribute__((preserve_access_index))
+
+struct sched_entity {
+	__u64 sum_exec_runtime;
+} SP_KERNEL_STRUCT;
+
+struct task_struct {
+	int pid;
+	int tgid;
+	int exit_code;
+	__u64 start_boottime;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct sched_entity se;
+	char comm[16];
+} SP_KERNEL_STRUCT;
+
+struct linux_binprm;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+	__u64 session_id;
+	__u64 seq_num;
+} SP_KERNEL_STRUCT;
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+} SP_KERNEL_STRUCT;
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+ *
+ * region.bpf.c - begin and end of a region, from the probes of usdt/sp_region.h.
+ *
+ * Arguments of both: descriptor's address, name, hash (0: the descriptor is static and its site number
+ * follows from its address and the cookie); begin also has the calls skipped before it.
+ * A begin takes its time as late as it can, an end as early: what is between is the region's.
+ */
+#include "bpf/probes/region.bpf.h"
+
+/* As struct sp_region_dyn_ in usdt/sp_region.h. */
+struct dynamic_descriptor {
+	__u64 hash, name, file, tags;
+	__u32 line, level;
+	__u64 reserved;
+};
+
+#define NAME_ROOM 1024
+#define TAGS_ROOM 256
+
+/* Makes the number of a run-time name and tells the recorder its text. If the text cannot be read
+ * here (a page that is not resident), it goes without, and the recorder reads it by its address. */
+static __noinline int new_name(__u32 process, __u64 hash, __u64 address)
+{
+	struct {
+		struct sp_ev_dynamic_site ev;
+		char text[2 * NAME_ROOM + TAGS_ROOM + 8];
+	} *rec;
+	struct name_key key = {.hash = hash, .process = process};
+	struct dynamic_descriptor d = {};
+	__u32 site = __sync_fetch_and_add(&control.names, 1) + 1;
+	__u32 *known;
+	__u32 at = 0;
+	long n;
+
+	site |= SP_SITE_DYNAMIC;
+	if (bpf_map_update_elem(&names, &key, &site, BPF_NOEXIST)) {
+		known = bpf_map_lookup_elem(&names, &key);
+		if (known)
+			return *known;
+		lose(SP_LOSS_TABLE_FULL, 1);
+		return 0;
+	}
+	rec = bpf_ringbuf_reserve(&control_ring, sizeof(*rec), 0);
+	if (!rec) {
+		bpf_map_delete_elem(&names, &key); /* so that the next use tries again */
+		lose(SP_LOSS_CONTROL_RING_FULL, 1);
+		return site;
+	}
+	rec->ev.head.type = SP_EV_dynamic_site;
+	rec->ev.head.flags = 0;
+	rec->ev.head.lane = 0;
+	rec->ev.time = bpf_ktime_get_ns();
+	rec->ev.hash = hash;
+	rec->ev.address = address;
+	rec->ev.site = site;
+	rec->ev.process = process;
+	rec->ev.pid = bpf_get_current_pid_tgid() >> 32;
+	rec->ev.line = 0;
+	rec->ev.tail_bytes = 0;
+	if (bpf_probe_read_user(&d, sizeof(d), (void *)address))
+		goto submit;
+	rec->ev.line = d.line;
+	n = bpf_probe_read_user_str(rec->text, NAME_ROOM, (void *)d.name);
+	if (n <= 0 || n > NAME_ROOM)
+		goto submit;
+	at = n;
+	rec->text[at & (NAME_ROOM * 2 - 1)] = 0;
+	n = d.file ? bpf_probe_read_user_str(rec->text + at, NAME_ROOM, (void *)d.file) : 0;
+	if (n <= 0 || n > NAME_ROOM) {
+		rec->text[at & (NAME_ROOM * 2 - 1)] = 0;
+		n = 1;
+	}
+	at += n;
+	if (at > 2 * NAME_ROOM)
+		goto submit;
+	n = d.tags ? bpf_probe_read_user_str(rec->text + at, TAGS_ROOM, (void *)d.tags) : 0;
+	if (n > 0 && n <= TAGS_ROOM)
+		at += n;
+	rec->ev.tail_bytes = at;
+submit:
+	bpf_ringbuf_submit(rec, BPF_RB_FORCE_WAKEUP);
+	return site;
+}
+
+/* The open calls of a thread that has none yet; NULL for a thread that is not traced. */
+static __noinline struct stack *first_region(struct task_struct *task)
+{
+	struct lane *lane = bpf_task_storage_get(&lanes, task, 0, 0);
+	struct stack *st;
+
+	if (!lane)
+		return NULL;
+	st = bpf_task_storage_get(&stacks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!st) {
+		lose(SP_LOSS_STORAGE, 1);
+		return NULL;
+	}
+	st->lane = lane->lane;
+	st->process = lane->process;
+	return st;
+}
+
+/* Site number and name hash of a probe's arguments. */
+sp_inline __u32 static_site(struct pt_regs *ctx, __u64 cookie, __u64 *hash)
+{
+	__u32 distance = (__u32)(PT_REGS_PARM1(ctx) - PT_REGS_IP(ctx)) - (__u32)(cookie >> 32);
+	__u32 site = ((__u32)cookie >> 1) + distance / SP_DESCRIPTOR_BYTES;
+	__u64 *known = bpf_map_lookup_elem(&sites, &site);
+
+	*hash = known && distance % SP_DESCRIPTOR_BYTES == 0 ? *known : 0;
+	return site;
+}
+
+sp_inline int on_begin(struct pt_regs *ctx, struct stack *st, __u64 cookie)
+{
+	__u64 hash = PT_REGS_PARM3(ctx);
+	__u32 depth = st->depth;
+	struct frame *f;
+	__u32 site;
+
+	if (depth >= SP_MAX_DEPTH) {
+		st->overflow++;
+		lose(SP_LOSS_DEPTH, 1);
+		return 0;
+	}
+	if (hash) {
+		struct name_key key = {.hash = hash, .process = st->process};
+		__u32 *known = bpf_map_lookup_elem(&names, &key);
+
+		site = known ? *known : (__u32)new_name(st->process, hash, PT_REGS_PARM1(ctx));
+	} else {
+		site = static_site(ctx, cookie, &hash);
+		if (!hash)
+			lose(SP_LOSS_UNKNOWN_SITE, 1); /* the call is kept, without a name */
+	}
+	barrier_var(depth);
+	f = &st->frames[depth + 1];
+	f->child = 0;
+	f->number = ++st->next;
+	f->hash = hash;
+	f->sp = PT_REGS_SP(ctx);
+	f->site = site;
+	f->skipped = PT_REGS_PARM4(ctx);
+	f->start = bpf_ktime_get_ns();
+	barrier(); /* a sample that interrupts must find the frame whole */
+	st->depth = depth + 1;
+	return 0;
+}
+
+struct search {
+	struct stack *st;
+	__u64 hash;
+	__u32 depth; /* of the frame that is found, 0 none */
+};
+
+static long search_one(__u32 index, struct search *s)
+{
+	__u32 depth = s->st->depth - index;
+
+	if (index >= s->st->depth || depth > SP_MAX_DEPTH)
+		return 1;
+	barrier_var(depth);
+	if (s->st->frames[depth].hash != s->hash)
+		return 0;
+	s->depth = depth;
+	return 1;
+}
+
+/* The end of a call that is not the innermost: the ones inside it have lost their ends. */
+static __noinline int end_outer(struct stack *st, __u64 hash, __u64 now)
+{
+	struct search s = {.st = st, .hash = hash};
+
+	if (!st)
+		return 0;
+	bpf_loop(SP_MAX_DEPTH, search_one, &s, 0);
+	if (!s.depth) {
+		lose(SP_LOSS_UNMATCHED_END, 1);
+		return 0;
+	}
+	close_calls(st, s.depth, now, SP_CALL_CLOSED_BY_OUTER);
+	close_calls(st, s.depth - 1, now, 0);
+	return 0;
+}
+
+sp_inline int on_end(struct pt_regs *ctx, struct stack *st, __u64 cookie, __u64 now)
+{
+	__u64 hash = PT_REGS_PARM3(ctx);
+	struct frame *outer = outer_frame(st);
+
+	if (!hash)
+		static_site(ctx, cookie, &hash);
+	if (st->overflow)
+		st->overflow--;
+	else if (outer && outer[1].hash == hash)
+		close_innermost(st, outer, now, 0);
+	else
+		end_outer(st, hash, now);
+	return 0;
+}
+
+sp_inline int on_probe(struct pt_regs *ctx)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct stack *st = bpf_task_storage_get(&stacks, task, 0, 0);
+	__u64 cookie;
+
+	if (!control.enabled)
+		return 0;
+	if (!st) {
+		st = first_region(task);
+		if (!st)
+			return 0;
+	}
+	cookie = bpf_get_attach_cookie(ctx);
+	return cookie & 1 ? on_end(ctx, st, cookie, now) : on_begin(ctx, st, cookie);
+}
+
+/* The same program for the two ways to attach it; the loader loads the one that the kernel has. */
+SEC("uprobe")
+int sp_probe(struct pt_regs *ctx)
+{
+	return on_probe(ctx);
+}
+
+SEC("uprobe")
+int sp_probe_multi(struct pt_regs *ctx)
+{
+	return on_probe(ctx);
+}

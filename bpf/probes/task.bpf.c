@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+ *
+ * task.bpf.c - lanes: given to children at fork, renewed at exec, ended at exit, and handed out to what
+ * is already running by the task iterator.
+ */
+#include "bpf/probes/region.bpf.h"
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(sp_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct lane *from = bpf_task_storage_get(&lanes, parent, 0, 0);
+	struct lane *lane;
+	bool thread;
+
+	if (!from || !control.enabled)
+		return 0;
+	lane = bpf_task_storage_get(&lanes, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!lane) {
+		lose(SP_LOSS_STORAGE, 1);
+		return 0;
+	}
+	__sync_fetch_and_add(&control.live, 1);
+	thread = child->tgid == parent->tgid;
+	start_lane(child, lane, thread ? from->process : 0, thread ? SP_TASK_CLONE : SP_TASK_FORK,
+		   from->process);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(sp_exec, struct task_struct *task, int old_pid, struct linux_binprm *bprm)
+{
+	struct lane *lane = bpf_task_storage_get(&lanes, task, 0, 0);
+	struct stack *st = bpf_task_storage_get(&stacks, task, 0, 0);
+	__u32 before;
+
+	if (!lane || !control.enabled)
+		return 0;
+	if (st)
+		close_calls(st, 0, bpf_ktime_get_ns(), SP_CALL_CLOSED_BY_EXEC);
+	before = lane->process;
+	start_lane(task, lane, 0, SP_TASK_EXEC, before);
+	if (st) {
+		st->lane = lane->lane;
+		st->process = lane->process;
+		st->overflow = 0;
+		st->next = 0;
+	}
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(sp_exit, struct task_struct *task)
+{
+	struct lane *lane = bpf_task_storage_get(&lanes, task, 0, 0);
+	struct stack *st = bpf_task_storage_get(&stacks, task, 0, 0);
+	struct {
+		struct sp_ev_task_exit ev;
+		char comm[16];
+	} *rec;
+
+	if (!lane)
+		return 0;
+	__sync_fetch_and_add(&control.live, -1);
+	if (!control.enabled)
+		return 0;
+	if (st)
+		close_calls(st, 0, bpf_ktime_get_ns(), SP_CALL_CLOSED_BY_EXIT);
+	if (!lane->announced)
+		announce(task, lane, SP_TASK_FOUND, 0);
+	rec = bpf_ringbuf_reserve(&control_ring, sizeof(*rec), 0);
+	if (!rec) {
+		lose(SP_LOSS_CONTROL_RING_FULL, 1);
+		return 0;
+	}
+	__builtin_memset(rec, 0, sizeof(*rec));
+	rec->ev.head.type = SP_EV_task_exit;
+	rec->ev.head.lane = lane->lane;
+	rec->ev.time = bpf_ktime_get_ns();
+	rec->ev.cpu_time = task->se.sum_exec_runtime;
+	rec->ev.process = lane->process;
+	rec->ev.pid = task->tgid;
+	rec->ev.tid = task->pid;
+	rec->ev.code = task->exit_code;
+	BPF_CORE_READ_STR_INTO(&rec->comm, task, comm);
+	for (int i = 0; i < 16 && rec->comm[i]; i++)
+		rec->ev.tail_bytes = i + 1;
+	bpf_ringbuf_submit(rec, control.live > 0 ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
+/* A thread that was there before the recording: traced if its process is a target, or if its parent's
+ * is. Parents come before children in the iteration only where ids did not wrap: the loader names all
+ * descendants as targets, and iterates again until nothing new is found. */
+sp_inline void find(struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+	struct task_struct *leader = task->group_leader;
+	struct lane *first, *lane;
+
+	if (!bpf_map_lookup_elem(&targets, &tgid))
+		return;
+	if (bpf_task_storage_get(&lanes, task, 0, 0))
+		return;
+	first = leader ? bpf_task_storage_get(&lanes, leader, 0, 0) : NULL;
+	lane = bpf_task_storage_get(&lanes, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!lane) {
+		lose(SP_LOSS_STORAGE, 1);
+		return;
+	}
+	__sync_fetch_and_add(&control.live, 1);
+	start_lane(task, lane, first ? first->process : 0, SP_TASK_FOUND, 0);
+}
+
+SEC("iter/task")
+int sp_tasks(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct stack *st;
+
+	if (!task)
+		return 0;
+	if (control.iterate == SP_ITERATE_FIND) {
+		find(task);
+	} else if (control.iterate == SP_ITERATE_FLUSH) {
+		st = bpf_task_storage_get(&stacks, task, 0, 0);
+		if (st)
+			close_calls(st, 0, control.stopped, SP_CALL_OPEN_AT_END);
+	}
+	return 0;
+}

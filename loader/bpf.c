@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * bpf.c - loading, attaching and controlling the BPF programs.
+ *
+ * Kernel features are tried, never guessed from a version: uprobe_multi links (Linux 6.6), which attach
+ * and close many probes at once, else one perf event for each probe.
+ */
+#include "loader/bpf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "formats/wire.h"
+#include "sp_trace.skel.h"
+#include "userspace/base/cleanup.h"
+#include "userspace/base/log.h"
+
+/* Not in the headers of Linux 6.1, which Debian 12 has; the values are the kernel's ABI. */
+#define BPF_TRACE_UPROBE_MULTI_ 48
+
+struct uprobe_multi_attr {
+	__u32 prog_fd, target_fd, attach_type, flags;
+	__u64 path, offsets, ref_ctr_offsets, cookies;
+	__u32 count, multi_flags, pid, reserved;
+};
+
+struct sp_bpf {
+	struct sp_trace_bpf *skel;
+	unsigned cpus, max_sites;
+	bool multi;
+	int *call_rings, *sample_rings; /* by CPU */
+	struct bpf_link *fork, *exec, *exit, *iter;
+	uint64_t *sites; /* mapped */
+	size_t sites_bytes;
+};
+
+struct sp_armed {
+	int link_fd; /* of a multi link, or -1 */
+	size_t count;
+	struct bpf_link *links[];
+};
+
+static int on_libbpf_message(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char text[1024];
+
+	if (level == LIBBPF_DEBUG || sp_log_level() < SP_LOG_VERBOSE)
+		return 0;
+	vsnprintf(text, sizeof(text), format, args);
+	sp_log_verbose("%s", text);
+	return 0;
+}
+
+/* A multi link on a path that is no file: kernels that have such links say EBADF, others EINVAL. */
+static bool kernel_has_multi(void)
+{
+	struct bpf_insn insns[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_UPROBE_MULTI_);
+	sp_cleanup(sp_closep) int prog =
+		bpf_prog_load(BPF_PROG_TYPE_KPROBE, "sp_multi", "GPL", insns, 2, &opts);
+	uint64_t offset = 0;
+	struct uprobe_multi_attr attr = {
+		.prog_fd = (__u32)prog,
+		.attach_type = BPF_TRACE_UPROBE_MULTI_,
+		.path = (uintptr_t)"/",
+		.offsets = (uintptr_t)&offset,
+		.count = 1,
+	};
+	int link;
+
+	if (prog < 0)
+		return false;
+	link = (int)syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	if (link >= 0)
+		close(link);
+	return link < 0 && errno == EBADF;
+}
+
+static int make_rings(struct bpf_map *outer, unsigned cpus, size_t bytes, int **ret_fds)
+{
+	int *fds = malloc(cpus * sizeof(*fds));
+
+	if (!fds)
+		return -ENOMEM;
+	for (unsigned cpu = 0; cpu < cpus; cpu++)
+		fds[cpu] = -1;
+	*ret_fds = fds;
+	for (__u32 cpu = 0; cpu < cpus; cpu++) {
+		fds[cpu] = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "sp_ring", 0, 0, (__u32)bytes, NULL);
+		if (fds[cpu] < 0 || bpf_map_update_elem(bpf_map__fd(outer), &cpu, &fds[cpu], BPF_ANY)) {
+			int r = -errno;
+
+			sp_log_error("the kernel refused a ring of %zu KiB for CPU %u: %s", bytes >> 10,
+				     cpu, strerror(-r));
+			sp_log_hint("try a smaller --ring-size");
+			return r;
+		}
+	}
+	return 0;
+}
+
+static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
+{
+	struct sp_trace_bpf *s = b->skel;
+	int r;
+
+	bpf_map__set_max_entries(s->maps.call_rings, b->cpus);
+	bpf_map__set_max_entries(s->maps.sample_rings, b->cpus);
+	bpf_map__set_max_entries(s->maps.control_ring, (__u32)o->control_ring_bytes);
+	bpf_map__set_max_entries(s->maps.sites, o->max_sites);
+	bpf_map__set_max_entries(s->maps.losses, b->cpus * SP_LOSS_MAX);
+	b->multi = kernel_has_multi();
+	bpf_program__set_autoload(s->progs.sp_probe, !b->multi);
+	bpf_program__set_autoload(s->progs.sp_probe_multi, b->multi);
+	if (b->multi)
+		bpf_program__set_expected_attach_type(s->progs.sp_probe_multi, BPF_TRACE_UPROBE_MULTI_);
+	r = sp_trace_bpf__load(s);
+	if (r < 0) {
+		sp_log_error("the kernel refused the BPF programs: %s", strerror(-r));
+		sp_log_hint("-v shows the kernel's own words");
+		return r;
+	}
+	b->sites_bytes = (o->max_sites * sizeof(*b->sites) + 4095) & ~(size_t)4095;
+	b->sites = mmap(NULL, b->sites_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			bpf_map__fd(s->maps.sites), 0);
+	if (b->sites == MAP_FAILED) {
+		r = -errno;
+		b->sites = NULL;
+		sp_log_error("cannot map the table of sites: %s", strerror(-r));
+		return r;
+	}
+	b->max_sites = o->max_sites;
+	return 0;
+}
+
+int sp_bpf_new(const struct sp_bpf_options *options, struct sp_bpf **ret_bpf)
+{
+	struct sp_bpf *b = calloc(1, sizeof(*b));
+	int r = -ENOMEM;
+
+	if (!b)
+		return r;
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	libbpf_set_print(on_libbpf_message);
+	r = libbpf_num_possible_cpus();
+	if (r > 0) {
+		b->cpus = (unsigned)r;
+		b->skel = sp_trace_bpf__open();
+		r = b->skel ? load(b, options) : -errno;
+	}
+	if (r == 0)
+		r = make_rings(b->skel->maps.call_rings, b->cpus, options->call_ring_bytes, &b->call_rings);
+	if (r == 0)
+		r = make_rings(b->skel->maps.sample_rings, b->cpus, options->sample_ring_bytes,
+			       &b->sample_rings);
+	if (r < 0) {
+		sp_bpf_free(b);
+		return r;
+	}
+	*ret_bpf = b;
+	return 0;
+}
+
+static int attach(struct bpf_program *program, struct bpf_link **ret_link)
+{
+	*ret_link = bpf_program__attach(program);
+	if (*ret_link)
+		return 0;
+	sp_log_error("cannot attach %s: %s", bpf_program__name(program), strerror(errno));
+	return -errno;
+}
+
+int sp_bpf_attach_tasks(struct sp_bpf *b)
+{
+	int r = attach(b->skel->progs.sp_exit, &b->exit);
+
+	if (r == 0)
+		r = attach(b->skel->progs.sp_exec, &b->exec);
+	if (r == 0)
+		r = attach(b->skel->progs.sp_fork, &b->fork);
+	if (r == 0)
+		r = attach(b->skel->progs.sp_tasks, &b->iter);
+	return r;
+}
+
+unsigned sp_bpf_cpus(const struct sp_bpf *b)
+{
+	return b->cpus;
+}
+
+int sp_bpf_call_ring(const struct sp_bpf *b, unsigned cpu)
+{
+	return b->call_rings[cpu];
+}
+
+int sp_bpf_sample_ring(const struct sp_bpf *b, unsigned cpu)
+{
+	return b->sample_rings[cpu];
+}
+
+int sp_bpf_control_ring(const struct sp_bpf *b)
+{
+	return bpf_map__fd(b->skel->maps.control_ring);
+}
+
+bool sp_bpf_has_multi(const struct sp_bpf *b)
+{
+	return b->multi;
+}
+
+int sp_bpf_set_site(struct sp_bpf *b, unsigned site, uint64_t hash)
+{
+	if (site == 0 || site >= b->max_sites)
+		return -ENOSPC;
+	b->sites[site] = hash;
+	return 0;
+}
+
+int sp_bpf_add_target(struct sp_bpf *b, pid_t pid)
+{
+	__u32 key = (__u32)pid, value = 1;
+
+	return bpf_map_update_elem(bpf_map__fd(b->skel->maps.targets), &key, &value, BPF_ANY) ? -errno : 0;
+}
+
+static int iterate(struct sp_bpf *b, unsigned what)
+{
+	sp_cleanup(sp_closep) int fd = bpf_iter_create(bpf_link__fd(b->iter));
+	char nothing[64];
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	b->skel->bss->control.iterate = what;
+	do
+		n = read(fd, nothing, sizeof(nothing));
+	while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	return n < 0 ? -errno : 0;
+}
+
+int sp_bpf_find_tasks(struct sp_bpf *b)
+{
+	return iterate(b, SP_ITERATE_FIND);
+}
+
+int sp_bpf_live(const struct sp_bpf *b)
+{
+	return __atomic_load_n(&b->skel->bss->control.live, __ATOMIC_RELAXED);
+}
+
+static int arm_multi(struct sp_bpf *b, const char *path, const struct sp_bpf_probe *probes, size_t count,
+		     struct sp_armed *armed)
+{
+	uint64_t values[3][count]; /* offsets, semaphores, cookies; count is small (elf_limits.h) */
+	struct uprobe_multi_attr attr = {
+		.prog_fd = (__u32)bpf_program__fd(b->skel->progs.sp_probe_multi),
+		.attach_type = BPF_TRACE_UPROBE_MULTI_,
+		.path = (uintptr_t)path,
+		.offsets = (uintptr_t)values[0],
+		.ref_ctr_offsets = (uintptr_t)values[1],
+		.cookies = (uintptr_t)values[2],
+		.count = (__u32)count,
+	};
+
+	for (size_t i = 0; i < count; i++) {
+		values[0][i] = probes[i].offset;
+		values[1][i] = probes[i].semaphore_offset;
+		values[2][i] = probes[i].cookie;
+	}
+	armed->link_fd = (int)syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	return armed->link_fd < 0 ? -errno : 0;
+}
+
+int sp_bpf_arm(struct sp_bpf *b, int fd, const struct sp_bpf_probe *probes, size_t count,
+	       struct sp_armed **ret_armed)
+{
+	struct sp_armed *armed = calloc(1, sizeof(*armed) + count * sizeof(armed->links[0]));
+	char path[64];
+	int r = 0;
+
+	if (!armed)
+		return -ENOMEM;
+	armed->link_fd = -1;
+	/* The descriptor, not a path, says which file is meant, in whatever mount namespace it is. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (b->multi)
+		r = arm_multi(b, path, probes, count, armed);
+	for (size_t i = 0; i < count && !b->multi && r == 0; i++) {
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = probes[i].semaphore_offset,
+			    .bpf_cookie = probes[i].cookie);
+
+		armed->links[i] = bpf_program__attach_uprobe_opts(b->skel->progs.sp_probe, -1, path,
+								  probes[i].offset, &opts);
+		if (!armed->links[i])
+			r = -errno;
+		armed->count = i + 1;
+	}
+	if (r < 0) {
+		sp_bpf_disarm(armed);
+		return r;
+	}
+	*ret_armed = armed;
+	return 0;
+}
+
+void sp_bpf_disarm(struct sp_armed *armed)
+{
+	if (!armed)
+		return;
+	if (armed->link_fd >= 0)
+		close(armed->link_fd);
+	for (size_t i = 0; i < armed->count; i++)
+		bpf_link__destroy(armed->links[i]);
+	free(armed);
+}
+
+int sp_bpf_attach_sampler(struct sp_bpf *b, int perf_fd)
+{
+	int prog = bpf_program__fd(b->skel->progs.sp_sample);
+
+	return ioctl(perf_fd, PERF_EVENT_IOC_SET_BPF, prog) ? -errno : 0;
+}
+
+void sp_bpf_enable(struct sp_bpf *b)
+{
+	__atomic_store_n(&b->skel->bss->control.enabled, 1, __ATOMIC_SEQ_CST);
+}
+
+int sp_bpf_stop(struct sp_bpf *b, uint64_t *ret_time)
+{
+	struct sp_control *control = (struct sp_control *)&b->skel->bss->control;
+	struct timespec now;
+
+	__atomic_store_n(&control->enabled, 0, __ATOMIC_SEQ_CST);
+	/* Programs that passed the test before are through in microseconds; the calls of one that was
+	 * preempted for longer may be emitted twice, which the conversion mends. */
+	usleep(2000);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	*ret_time = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	control->stopped = *ret_time;
+	return iterate(b, SP_ITERATE_FLUSH);
+}
+
+int sp_bpf_losses(const struct sp_bpf *b, unsigned cpu, unsigned cause, struct sp_loss_count *ret_loss)
+{
+	__u32 key = cpu * SP_LOSS_MAX + cause;
+
+	return bpf_map_lookup_elem(bpf_map__fd(b->skel->maps.losses), &key, ret_loss) ? -errno : 0;
+}
+
+uint64_t sp_bpf_skipped(const struct sp_bpf *b)
+{
+	struct bpf_program *program;
+	uint64_t sum = 0;
+
+	bpf_object__for_each_program(program, b->skel->obj) {
+		struct bpf_prog_info info = {0};
+		__u32 bytes = sizeof(info);
+		int fd = bpf_program__fd(program);
+
+		if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &bytes) == 0)
+			sum += info.recursion_misses;
+	}
+	return sum;
+}
+
+static void close_all(int *fds, unsigned count)
+{
+	for (unsigned i = 0; fds && i < count; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	free(fds);
+}
+
+void sp_bpf_free(struct sp_bpf *b)
+{
+	if (!b)
+		return;
+	bpf_link__destroy(b->fork);
+	bpf_link__destroy(b->exec);
+	bpf_link__destroy(b->exit);
+	bpf_link__destroy(b->iter);
+	if (b->sites)
+		munmap(b->sites, b->sites_bytes);
+	close_all(b->call_rings, b->cpus);
+	close_all(b->sample_rings, b->cpus);
+	sp_trace_bpf__destroy(b->skel);
+	free(b);
+}
+

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * bpf.h - the BPF programs and maps of a recording.
+ *
+ *   sp_bpf_new → attach_tasks → (arm …, add_target …, find_tasks) → enable → … → stop → free
+ *
+ * bpf.c is the one file that includes the skeleton. Nothing here prints but through the log; -errno on
+ * failure, after a log line that names what the kernel refused.
+ */
+#ifndef SP_LOADER_BPF_H
+#define SP_LOADER_BPF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <linux/types.h>
+
+#include "bpf/config.h"
+
+struct sp_bpf;
+
+struct sp_bpf_options {
+	size_t call_ring_bytes;	   /* per CPU, a power of two and a multiple of the page size */
+	size_t sample_ring_bytes;  /* the same */
+	size_t control_ring_bytes; /* one */
+	unsigned max_sites;	   /* static sites, all images together */
+};
+
+/* Loads programs and maps; nothing is attached yet. */
+int sp_bpf_new(const struct sp_bpf_options *options, struct sp_bpf **ret_bpf);
+/* Follows fork, exec and exit from now on. */
+int sp_bpf_attach_tasks(struct sp_bpf *bpf);
+
+unsigned sp_bpf_cpus(const struct sp_bpf *bpf);
+int sp_bpf_call_ring(const struct sp_bpf *bpf, unsigned cpu);
+int sp_bpf_sample_ring(const struct sp_bpf *bpf, unsigned cpu);
+int sp_bpf_control_ring(const struct sp_bpf *bpf);
+bool sp_bpf_has_multi(const struct sp_bpf *bpf);
+
+/* The name hash of a site; 0 < @site < max_sites. */
+int sp_bpf_set_site(struct sp_bpf *bpf, unsigned site, uint64_t hash);
+
+/* Threads of this thread group get lanes at the next sp_bpf_find_tasks(). */
+int sp_bpf_add_target(struct sp_bpf *bpf, pid_t pid);
+int sp_bpf_find_tasks(struct sp_bpf *bpf);
+/* Lanes that have not ended. */
+int sp_bpf_live(const struct sp_bpf *bpf);
+
+/* One armed image: its probes. */
+struct sp_bpf_probe {
+	uint64_t offset;	   /* in the file */
+	uint64_t semaphore_offset; /* in the file, 0 none */
+	uint64_t cookie;	   /* SP_COOKIE() */
+};
+struct sp_armed;
+/* Puts the region program on the probes of the file open as @fd, in all processes, raising semaphores.
+ * -errno of the kernel. */
+int sp_bpf_arm(struct sp_bpf *bpf, int fd, const struct sp_bpf_probe *probes, size_t count,
+	       struct sp_armed **ret_armed);
+void sp_bpf_disarm(struct sp_armed *armed);
+
+/* Runs the sampling program on a perf event. */
+int sp_bpf_attach_sampler(struct sp_bpf *bpf, int perf_fd);
+
+void sp_bpf_enable(struct sp_bpf *bpf);
+/* Ends all recording at once, then emits the calls that are still open. Sets the moment, ns. */
+int sp_bpf_stop(struct sp_bpf *bpf, uint64_t *ret_time);
+
+/* Losses of a cause on a CPU so far. */
+int sp_bpf_losses(const struct sp_bpf *bpf, unsigned cpu, unsigned cause, struct sp_loss_count *ret_loss);
+/* Runs of programs that the kernel skipped because one was active on the CPU. */
+uint64_t sp_bpf_skipped(const struct sp_bpf *bpf);
+
+/* Detaches what is attached to tasks and unloads. Armed images are the caller's to disarm first. */
+void sp_bpf_free(struct sp_bpf *bpf);
+
+#endif

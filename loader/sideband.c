@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * sideband.c - perf's dummy events: one small ring on each CPU, merged by time.
+ *
+ * A round takes everything out of the rings into a queue, sorts it, and hands out only what is older
+ * than the round's begin: what a process did on one CPU before it moved to another is then in order.
+ */
+#include "loader/sideband.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "loader/perf.h"
+
+#define PAGES 64 /* of a ring, a power of two */
+#define QUEUE_MAX 65536
+
+struct record {
+	uint64_t time;
+	bool exec;
+	struct sp_mapping map; /* its path is allocated; exec uses only pid */
+};
+
+struct cpu_ring {
+	int fd;
+	struct perf_event_mmap_page *page; /* NULL for a CPU that is not online */
+};
+
+struct sp_sideband {
+	const struct sp_sideband_ops *ops;
+	void *arg;
+	int epoll;
+	size_t page_bytes, queued, room;
+	struct record *queue;
+	unsigned cpus;
+	struct cpu_ring rings[];
+};
+
+static int open_ring(struct sp_sideband *s, unsigned cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.wakeup_events = 1,
+		.watermark = 0,
+	};
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = cpu};
+	int fd = sp_perf_open(&attr, -1, (int)cpu);
+	void *page;
+
+	s->rings[cpu].fd = -1;
+	if (fd < 0)
+		return fd == -ENODEV ? 0 : fd;
+	s->rings[cpu].fd = fd;
+	page = mmap(NULL, (PAGES + 1) * s->page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		return -errno;
+	s->rings[cpu].page = page;
+	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+int sp_sideband_start(unsigned cpus, const struct sp_sideband_ops *ops, void *arg,
+		      struct sp_sideband **ret_sideband)
+{
+	struct sp_sideband *s = calloc(1, sizeof(*s) + cpus * sizeof(s->rings[0]));
+	int r = 0;
+
+	if (!s)
+		return -ENOMEM;
+	s->ops = ops;
+	s->arg = arg;
+	s->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll < 0)
+		r = -errno;
+	for (unsigned cpu = 0; cpu < cpus && r == 0; cpu++) {
+		r = open_ring(s, cpu);
+		s->cpus = cpu + 1;
+	}
+	if (r < 0) {
+		sp_sideband_free(s);
+		return r;
+	}
+	*ret_sideband = s;
+	return 0;
+}
+
+int sp_sideband_fd(const struct sp_sideband *s)
+{
+	return s->epoll;
+}
+
+static struct record *queue_slot(struct sp_sideband *s)
+{
+	if (s->queued == s->room) {
+		size_t room = s->room ? 2 * s->room : 256;
+		struct record *more = room > QUEUE_MAX ? NULL : realloc(s->queue, room * sizeof(*more));
+
+		if (!more)
+			return NULL;
+		s->queue = more;
+		s->room = room;
+	}
+	memset(&s->queue[s->queued], 0, sizeof(s->queue[0]));
+	return &s->queue[s->queued];
+}
+
+/* Bodies of PERF_RECORD_MMAP2 and PERF_RECORD_COMM up to their texts; the sample id (pid, tid, time)
+ * stands at the end of each record. Source: perf_event_open(2). */
+struct mmap2_body {
+	__u32 pid, tid;
+	__u64 addr, len, pgoff;
+	__u32 maj, min;
+	__u64 ino, ino_generation;
+	__u32 prot, flags;
+};
+
+#define SAMPLE_ID_BYTES 16
+
+static void queue_record(struct sp_sideband *s, unsigned cpu, const uint8_t *data, size_t bytes)
+{
+	struct perf_event_header h;
+	struct mmap2_body body;
+	struct record *slot;
+	const uint8_t *text;
+
+	memcpy(&h, data, sizeof(h));
+	if (h.type == PERF_RECORD_LOST && bytes >= sizeof(h) + 16) {
+		uint64_t lost;
+
+		memcpy(&lost, data + sizeof(h) + 8, 8);
+		s->ops->lost(s->arg, cpu, lost);
+		return;
+	}
+	if (h.type != PERF_RECORD_MMAP2 && !(h.type == PERF_RECORD_COMM && h.misc & PERF_RECORD_MISC_COMM_EXEC))
+		return;
+	if (bytes < sizeof(h) + 8 + SAMPLE_ID_BYTES)
+		return;
+	slot = queue_slot(s);
+	if (!slot) {
+		s->ops->lost(s->arg, cpu, 1);
+		return;
+	}
+	memcpy(&slot->time, data + bytes - 8, 8);
+	slot->exec = h.type == PERF_RECORD_COMM;
+	if (slot->exec) {
+		__u32 pid;
+
+		memcpy(&pid, data + sizeof(h), 4);
+		slot->map.pid = (pid_t)pid;
+		s->queued++;
+		return;
+	}
+	if (bytes < sizeof(h) + sizeof(body) + SAMPLE_ID_BYTES)
+		return;
+	memcpy(&body, data + sizeof(h), sizeof(body));
+	text = data + sizeof(h) + sizeof(body);
+	slot->map = (struct sp_mapping){
+		.time = slot->time,
+		.start = body.addr,
+		.end = body.addr + body.len,
+		.file_offset = body.pgoff,
+		.device = makedev(body.maj, body.min),
+		.inode = body.ino,
+		.pid = (pid_t)body.pid,
+		.path = strndup((const char *)text, bytes - sizeof(h) - sizeof(body) - SAMPLE_ID_BYTES),
+	};
+	if (slot->map.path)
+		s->queued++;
+}
+
+static void take_ring(struct sp_sideband *s, unsigned cpu)
+{
+	struct perf_event_mmap_page *page = s->rings[cpu].page;
+	size_t room = PAGES * s->page_bytes;
+	const uint8_t *base = (const uint8_t *)page + s->page_bytes;
+	uint8_t copy[65536];
+	uint64_t head, tail;
+
+	if (!page)
+		return;
+	head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	tail = page->data_tail;
+	while (head - tail >= sizeof(struct perf_event_header)) {
+		size_t at = tail % room, first;
+		struct perf_event_header h;
+
+		memcpy(&h, base + at, sizeof(h)); /* records are 8-byte aligned: the header is whole */
+		if (h.size < sizeof(h) || h.size > head - tail)
+			break;
+		first = room - at < h.size ? room - at : h.size;
+		memcpy(copy, base + at, first);
+		memcpy(copy + first, base, h.size - first);
+		queue_record(s, cpu, copy, h.size);
+		tail += h.size;
+	}
+	__atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct record *x = a, *y = b;
+
+	return (x->time > y->time) - (x->time < y->time);
+}
+
+int sp_sideband_drain(struct sp_sideband *s, uint64_t until)
+{
+	struct epoll_event events[8];
+	size_t done = 0;
+
+	(void)epoll_wait(s->epoll, events, 8, 0);
+	for (unsigned cpu = 0; cpu < s->cpus; cpu++)
+		take_ring(s, cpu);
+	if (s->queued > 1)
+		qsort(s->queue, s->queued, sizeof(s->queue[0]), by_time);
+	for (; done < s->queued && s->queue[done].time < until; done++) {
+		struct record *r = &s->queue[done];
+
+		if (r->exec)
+			s->ops->exec(s->arg, r->map.pid, r->time);
+		else
+			s->ops->map(s->arg, &r->map);
+		free((char *)r->map.path);
+	}
+	if (done)
+		memmove(s->queue, s->queue + done, (s->queued - done) * sizeof(s->queue[0]));
+	s->queued -= done;
+	return 0;
+}
+
+void sp_sideband_free(struct sp_sideband *s)
+{
+	if (!s)
+		return;
+	for (unsigned cpu = 0; cpu < s->cpus; cpu++) {
+		if (s->rings[cpu].page)
+			munmap(s->rings[cpu].page, (PAGES + 1) * s->page_bytes);
+		if (s->rings[cpu].fd >= 0)
+			close(s->rings[cpu].fd);
+	}
+	for (size_t i = 0; i < s->queued; i++)
+		free((char *)s->queue[i].map.path);
+	free(s->queue);
+	if (s->epoll >= 0)
+		close(s->epoll);
+	free(s);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * sideband.h - executable mappings and execs of all processes, from the kernel's perf side-band records.
+ *
+ * Perf's records give the path as the process sees it and need neither fentry nor kprobes, which not
+ * every kernel has. The caller sorts out which processes it wants.
+ */
+#ifndef SP_LOADER_SIDEBAND_H
+#define SP_LOADER_SIDEBAND_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct sp_mapping {
+	uint64_t time; /* ns, CLOCK_MONOTONIC */
+	uint64_t start, end, file_offset;
+	uint64_t device, inode; /* device as in st_dev */
+	pid_t pid;
+	const char *path;
+};
+
+struct sp_sideband_ops {
+	void (*map)(void *arg, const struct sp_mapping *mapping);
+	void (*exec)(void *arg, pid_t pid, uint64_t time); /* before the new image's mappings */
+	void (*lost)(void *arg, unsigned cpu, uint64_t count);
+};
+
+struct sp_sideband;
+
+/* -errno, ret untouched. */
+int sp_sideband_start(unsigned cpus, const struct sp_sideband_ops *ops, void *arg,
+		      struct sp_sideband **ret_sideband);
+/* For poll(2): readable when there is something to drain. */
+int sp_sideband_fd(const struct sp_sideband *sideband);
+/* Hands out what came before @until (ns, CLOCK_MONOTONIC), in order of time. */
+int sp_sideband_drain(struct sp_sideband *sideband, uint64_t until);
+void sp_sideband_free(struct sp_sideband *sideband);
+
+#endif
