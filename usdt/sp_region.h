@@ -36,9 +36,9 @@
  *	sp:end    descriptor, name, hash
  * `name` points to the text of the name. `descriptor` is the address of a 32-byte record in section
  * sp_desc with name, file, line, function and tags of the call (hash is 0), or for names made at
- *run time of a struct sp_region_dyn_ (hash is then the FNV-1a hash of the name). `skipped` counts
- *the calls of this region that this thread made without firing since the last begin that fired; it
- *is 0 unless a recorder thins the region (see "Thinning" below).
+ * run time of a struct sp_region_dyn_ (hash is then the FNV-1a hash of the name). `skipped` counts
+ * the calls of this region that this thread made without firing since the last begin that fired; it
+ * is 0 unless a recorder thins the region (see "Thinning" below).
  *
  * Rules
  * - Names and tags in the macros are string literals, of any text (UTF-8, quotes, %, braces);
@@ -55,9 +55,9 @@
  *   While a region is thinned, calls pending in the parent's count are counted in the child, too.
  * - dlclose: do not unload a library inside one of its regions. Its literal regions go with it,
  *   handles stay readable, and a library loaded again gives new ones.
- * - C++: a constexpr function cannot contain a region (before C++20 not even in a branch that is
- *not taken; SP_REGION_SCOPE and SP_REGION_FUNCTION not before C++23). Exceptions end scopes as they
- *   end any object. SP_REGION_FUNCTION() in a lambda is called "operator()".
+ * - C++: a constexpr function cannot contain a region: compilers refuse it, or the function is no
+ *   longer constant. Exceptions end scopes as they end any object. SP_REGION_FUNCTION() in a lambda
+ *   is called "operator()", and in a member function by the bare name of the function.
  * - C: scopes end at return, break, goto and the end of the block; with -fexceptions also when a
  *   C++ exception passes; never by longjmp.
  * - One scope a line: two SP_REGION_SCOPE on one line of one block do not compile.
@@ -102,14 +102,13 @@
  * from the program's memory, so its layout never changes. 48 bytes where pointers have 8.
  */
 struct sp_region_dyn_ {
-	uint64_t hash;	  /* FNV-1a, 64 bit, of the name's bytes; 1 in place of 0 */
-	const char *name; /* never NULL */
-	const char *file; /* or NULL */
-	const char *tags; /* or NULL */
-	uint32_t line;	  /* or 0 */
-	uint32_t
-		level_index; /* into the pool of 64 level cells, or 0xffffffff: cannot be thinned */
-	uint64_t reserved;   /* 0 */
+	uint64_t hash;	      /* FNV-1a, 64 bit, of the name's bytes; 1 in place of 0 */
+	const char *name;     /* never NULL */
+	const char *file;     /* or NULL */
+	const char *tags;     /* or NULL */
+	uint32_t line;	      /* or 0 */
+	uint32_t level_index; /* among the 64 level cells, or 0xffffffff: cannot be thinned */
+	uint64_t reserved;    /* 0 */
 };
 
 /* Handle of such a region. Valid until the process ends, in all of its threads; never freed. */
@@ -131,8 +130,7 @@ typedef struct sp_region_dyn_ *sp_region_t;
 
 /*
  * Begin a region that ends where the enclosing block ends, however it is left. A declaration: it
- * stands where a variable could be declared. If nobody was tracing when the block was entered, no
- * end fires when it is left.
+ * stands where a variable could be declared.
  */
 #define SP_REGION_SCOPE(name) SP_SCOPE_("" name "", SP_NO_TAGS_, "" name "", 1)
 #define SP_REGION_SCOPE_TAGGED(name, tags) SP_SCOPE_("" name "", SP_TAGS_, "" tags "", 1)
@@ -160,8 +158,10 @@ typedef struct sp_region_dyn_ *sp_region_t;
 
 /* ---- how functions in a header are made ---- */
 
-/* SP_INLINE_: always inlined, never emitted. SP_SHARED_: emitted only where used, once a link unit
- * (by gcc in C: once a file). SP_PUBLIC_: like SP_INLINE_, but its address can be taken. */
+/*
+ * SP_INLINE_: always inlined, never emitted. SP_SHARED_: emitted only where used, once a link unit
+ * (by gcc in C: once a file). SP_PUBLIC_: like SP_INLINE_, but its address can be taken.
+ */
 #define SP_HIDDEN_ __attribute__((__visibility__("hidden")))
 #define SP_QUIET_ __attribute__((__nothrow__, __no_instrument_function__))
 #if defined(__cplusplus)
@@ -201,6 +201,8 @@ typedef struct sp_region_dyn_ *sp_region_t;
 
 /* ---- what the assembler makes ---- */
 
+/* clang-format off */
+
 #define SP_WEAK_(symbol, type) \
 	".weak " symbol "\n\t.hidden " symbol "\n\t.type " symbol ",\"" type "\"\n" symbol ":\n\t"
 
@@ -208,15 +210,14 @@ typedef struct sp_region_dyn_ *sp_region_t;
 #define SP_STUBS_ 1
 /* nop, 5-byte nop, ret, kind. Sixteen-byte aligned, so that the long nop crosses no page. */
 #define SP_CODE_(kind) \
-	".byte 0x90,0x0f,0x1f,0x44,0x00,0x00,0xc3," kind \
-	"\n\t.4byte _.stapsdt.base-.\n\t.balign 16,0x90\n"
+	".byte 0x90,0x0f,0x1f,0x44,0x00,0x00,0xc3," kind "\n\t" \
+	".4byte _.stapsdt.base-.\n\t.balign 16,0x90\n"
 #define SP_NOPS_ ".fill 64,1,0x90\n\t"
 #define SP_ARGS_BEGIN_ "8@%%rdi 8@%%rsi 8@%%rdx 8@%%rcx"
 #define SP_ARGS_END_ "8@%%rdi 8@%%rsi 8@%%rdx"
 #define SP_ADDRESS_ "{leaq 991b(%%rip),%[desc]|lea %[desc],991b[rip]}"
 #define SP_SYMBOL_ "i"
-#define SP_OFFSET_(operand) \
-	"%P[" operand "]-991b" /* %c and %p each fail in one compiler or model */
+#define SP_OFFSET_(operand) "%P[" operand "]-991b" /* %c fails in gcc, %p in clang, for some models */
 #define SP_PAGE_ "4096"
 #elif defined(__aarch64__) && defined(__LP64__) && !defined(__AARCH64EB__) && \
 	!defined(SP_REGION_PLAIN_PROBES)
@@ -232,11 +233,10 @@ typedef struct sp_region_dyn_ *sp_region_t;
 #define SP_PAGE_ "65536"
 #endif
 
-/* Lets the counters of a probe be found by tools, and by the kernel, in memory that is a page of
- * its own. */
+/* A probe's counter of tracers, which the kernel raises. It must be in section .probes for some. */
 #define SP_SEMAPHORE_(group, symbol, align) \
-	".pushsection .probes,\"awG\",\"progbits\"," group ",comdat\n\t.balign " align \
-	"\n\t" SP_WEAK_(symbol, "object") ".2byte 0\n\t.size " symbol ",2\n\t.popsection\n\t"
+	".pushsection .probes,\"awG\",\"progbits\"," group ",comdat\n\t.balign " align "\n\t" \
+	SP_WEAK_(symbol, "object") ".2byte 0\n\t.size " symbol ",2\n\t.popsection\n\t"
 
 /* What every stapsdt note is relative to. One byte a link unit. */
 #define SP_NOTE_BASE_ \
@@ -249,8 +249,8 @@ typedef struct sp_region_dyn_ *sp_region_t;
 	".pushsection .note.stapsdt," section_flags "\n\t.balign 4\n\t" \
 	".4byte 982f-981f,984f-983f,3\n981:\t.asciz \"stapsdt\"\n982:\t.balign 4\n" \
 	"983:\t" word " " place ",_.stapsdt.base," semaphore "\n\t" \
-	".asciz \"sp\"\n\t.asciz \"" probe "\"\n\t.asciz \"" args \
-	"\"\n984:\t.balign 4\n\t.popsection\n\t"
+	".asciz \"sp\"\n\t.asciz \"" probe "\"\n\t.asciz \"" args "\"\n" \
+	"984:\t.balign 4\n\t.popsection\n\t"
 
 #ifdef SP_STUBS_
 
@@ -263,14 +263,13 @@ typedef struct sp_region_dyn_ *sp_region_t;
  */
 #define SP_STUB_(stub, semaphore, probe, args, align, kind) \
 	".ifndef " stub "\n\t" \
-	".pushsection .text." stub ",\"axG\",\"progbits\"," stub \
-	",comdat\n\t.balign 16\n\t" SP_WEAK_(stub, "function") \
-		SP_CODE_(kind) "\t.size " stub ",.-" stub "\n\t" SP_WEAK_(stub "_pool", "object") \
-			SP_NOPS_ ".4byte sp_level_pool_v1-.\n\t" \
-				 ".size " stub "_pool,.-" stub \
-				 "_pool\n\t.popsection\n\t" SP_SEMAPHORE_(stub, semaphore, align) \
-					 SP_NOTE_("\"G\",\"note\"," stub ",comdat", ".8byte", \
-						  stub, semaphore, probe, args) ".endif\n\t"
+	".pushsection .text." stub ",\"axG\",\"progbits\"," stub ",comdat\n\t.balign 16\n\t" \
+	SP_WEAK_(stub, "function") SP_CODE_(kind) "\t.size " stub ",.-" stub "\n\t" \
+	SP_WEAK_(stub "_pool", "object") SP_NOPS_ ".4byte sp_level_pool_v1-.\n\t" \
+	".size " stub "_pool,.-" stub "_pool\n\t.popsection\n\t" \
+	SP_SEMAPHORE_(stub, semaphore, align) \
+	SP_NOTE_("\"G\",\"note\"," stub ",comdat", ".8byte", stub, semaphore, probe, args) \
+	".endif\n\t"
 
 /*
  * The link unit's state for thinning: 64 level cells for run-time names, whether this link unit has
@@ -278,32 +277,22 @@ typedef struct sp_region_dyn_ *sp_region_t;
  * their own: lld puts what is read-only after relocation and data into one page of the file, and
  * the kernel would write its counters to the wrong mapping.
  */
+#define SP_STATE_MEMBER_(section, symbol, flags, type, align, kind, size) \
+	".pushsection " section ",\"" flags "\",\"" type "\",sp_level_pool_v1,comdat\n\t" \
+	".balign " align "\n\t" SP_WEAK_(symbol, kind) ".zero " size "\n\t" \
+	".size " symbol "," size "\n\t.popsection\n\t"
 #define SP_STATE_ \
 	".ifndef sp_level_pool_v1\n\t" \
-	".pushsection sp_level,\"awG\",\"progbits\",sp_level_pool_v1,comdat\n\t.balign " SP_PAGE_ \
-	"\n\t" SP_WEAK_( \
-		"sp_level_pool_v1", \
-		"object") ".fill 64,2,0\n\t.size sp_level_pool_v1,128\n\t.popsection\n\t" \
-			  ".pushsection " \
-			  ".bss.sp_skipping_v1,\"awG\",\"nobits\",sp_level_pool_v1,comdat\n\t." \
-			  "balign 4\n\t" SP_WEAK_( \
-				  "sp_skipping_v1", \
-				  "object") ".zero 4\n\t.size sp_skipping_v1,4\n\t.popsection\n\t" \
-					    ".pushsection " \
-					    ".tbss.sp_thread_v1,\"awTG\",\"nobits\",sp_level_" \
-					    "pool_v1,comdat\n\t.balign 8\n\t" SP_WEAK_( \
-						    "sp_thread_v1", \
-						    "tls_object") ".zero 1288\n\t.size " \
-								  "sp_thread_v1,1288\n\t." \
-								  "popsection\n\t" \
-								  ".endif\n\t"
+	SP_STATE_MEMBER_("sp_level", "sp_level_pool_v1", "awG", "progbits", SP_PAGE_, "object", "128") \
+	SP_STATE_MEMBER_(".bss.sp_skipping_v1", "sp_skipping_v1", "awG", "nobits", "4", "object", "4") \
+	SP_STATE_MEMBER_(".tbss.sp_thread_v1", "sp_thread_v1", "awTG", "nobits", "8", "tls_object", \
+			 "1288") \
+	".endif\n\t"
 
 #define SP_DEFINE_STUBS_() \
-	SP_ASM_(SP_STUB_("sp_begin_stub_v1", "sp_begin_sema_v1", "begin", SP_ARGS_BEGIN_, \
-			 SP_PAGE_, "1") SP_STUB_("sp_end_stub_v1", "sp_end_sema_v1", "end", \
-						 SP_ARGS_END_, "2", "2") SP_STATE_ SP_NOTE_BASE_ \
-		: \
-		:)
+	SP_ASM_(SP_STUB_("sp_begin_stub_v1", "sp_begin_sema_v1", "begin", SP_ARGS_BEGIN_, SP_PAGE_, "1") \
+		SP_STUB_("sp_end_stub_v1", "sp_end_sema_v1", "end", SP_ARGS_END_, "2", "2") \
+		SP_STATE_ SP_NOTE_BASE_ : :)
 
 /*
  * A descriptor: 32 bytes, offsets relative to its own start, so that nothing is relocated at run
@@ -315,20 +304,15 @@ typedef struct sp_region_dyn_ *sp_region_t;
 #define SP_LAYOUT_ 0x01000000
 #define SP_SITE_(desc_, name_, tags_offset_, tags_, flags_) \
 	SP_ASM_(".pushsection sp_desc,\"a?\",\"progbits\"\n\t.balign 4\n" \
-		"991:\t.4byte " SP_OFFSET_("name") "," SP_OFFSET_( \
-			"file") "," tags_offset_ \
-				"," SP_OFFSET_( \
-					"func") "\n\t" \
-						".4byte " \
-						"%c[line],992f-991b,%c[flags],0\n\t." \
-						"popsection\n\t" \
-						".pushsection " \
-						"sp_level,\"aw?\",\"progbits\"\n\t.balign " \
-						"2\n992:\t.2byte 0\n\t.popsection\n\t" SP_ADDRESS_ \
+		"991:\t.4byte " SP_OFFSET_("name") "," SP_OFFSET_("file") "," tags_offset_ "," \
+		SP_OFFSET_("func") "\n\t" \
+		".4byte %c[line],992f-991b,%c[flags],0\n\t.popsection\n\t" \
+		".pushsection sp_level,\"aw?\",\"progbits\"\n\t.balign 2\n" \
+		"992:\t.2byte 0\n\t.popsection\n\t" \
+		SP_ADDRESS_ \
 		: [desc] "=r"(desc_) \
 		: [name] SP_SYMBOL_(name_), [file] SP_SYMBOL_(__FILE__), [tags] SP_SYMBOL_(tags_), \
-		  [func] SP_SYMBOL_(__func__), [line] "i"(__LINE__), \
-		  [flags] "i"(SP_LAYOUT_ | (flags_)))
+		  [func] SP_SYMBOL_(__func__), [line] "i"(__LINE__), [flags] "i"(SP_LAYOUT_ | (flags_)))
 
 #else /* any other architecture: a site is its name */
 
@@ -340,12 +324,12 @@ typedef struct sp_region_dyn_ *sp_region_t;
 #define SP_ARG_(operand) SP_TEXT_(__SIZEOF_POINTER__) "@%[" operand "]"
 #define SP_PAGE_ "65536"
 #define SP_SEMAPHORES_ \
-	".ifndef sp_begin_sema_v1\n\t" SP_SEMAPHORE_("sp_begin_sema_v1", "sp_begin_sema_v1", \
-						     SP_PAGE_) \
-		SP_SEMAPHORE_("sp_end_sema_v1", "sp_end_sema_v1", "2") ".endif\n\t"
+	".ifndef sp_begin_sema_v1\n\t" \
+	SP_SEMAPHORE_("sp_begin_sema_v1", "sp_begin_sema_v1", SP_PAGE_) \
+	SP_SEMAPHORE_("sp_end_sema_v1", "sp_end_sema_v1", "2") ".endif\n\t"
 #define SP_PLAIN_(probe, semaphore, args) \
-	"990:\tnop\n\t" SP_SEMAPHORES_ SP_NOTE_BASE_ SP_NOTE_("\"\",\"note\"", SP_WORD_, "990b", \
-							      semaphore, probe, args)
+	"990:\tnop\n\t" SP_SEMAPHORES_ SP_NOTE_BASE_ \
+	SP_NOTE_("\"\",\"note\"", SP_WORD_, "990b", semaphore, probe, args)
 #define SP_TAGS_ 0
 #define SP_NO_TAGS_ 0
 #define SP_SITE_(desc_, name_, tags_offset_, tags_, flags_) ((desc_) = (name_))
@@ -372,15 +356,21 @@ typedef struct sp_region_dyn_ *sp_region_t;
 		} \
 	} while (0)
 
+/*
+ * A scope keeps its descriptor for its end. The compiler must not see that one way leads to NULL,
+ * or it makes a second copy of what is in the scope, for the traced program, and optimizes it less.
+ */
 #define SP_SCOPE_(name_, tags_offset_, tags_, flags_) \
 	struct sp_scope_v1 SP_CAT_(sp_scope_, __LINE__) SP_SCOPE_CLEANUP_ = {__extension__({ \
-		const void *sp_desc_ = SP_NULL_; \
-		if (SP_UNLIKELY_(sp_begin_sema_v1 != 0 || sp_end_sema_v1 != 0)) { \
-			SP_SITE_(sp_desc_, name_, tags_offset_, tags_, flags_); \
+		const void *sp_desc_; \
+		SP_SITE_(sp_desc_, name_, tags_offset_, tags_, flags_); \
+		if (SP_UNLIKELY_(sp_begin_sema_v1 != 0)) { \
 			sp_desc_ = sp_site_begin_v1(sp_desc_, 1); \
+			__asm__("" : "+r"(sp_desc_)); \
 		} \
 		sp_desc_; \
 	})}
+/* clang-format on */
 
 #ifdef __cplusplus
 extern "C" {
@@ -583,15 +573,12 @@ SP_INLINE_ const char *sp_desc_name_v1(const void *desc)
 	return SP_CAST_(const char *, desc) + *SP_CAST_(const int32_t *, desc);
 }
 
-/* Returns what the end of a scope has to fire, if anything. */
+/* Returns what the end of a scope is to fire: the same descriptor, or NULL. */
 SP_INLINE_ const void *sp_site_begin_v1(const void *desc, int lexical)
 {
 	const char *name = sp_desc_name_v1(desc);
-	int64_t skipped;
+	int64_t skipped = sp_begin_gate_v1(desc, name, lexical);
 
-	if (lexical && sp_begin_sema_v1 == 0)
-		return desc;
-	skipped = sp_begin_gate_v1(desc, name, lexical);
 	if (skipped < 0)
 		return SP_NULL_;
 	sp_fire_begin_v1(desc, name, 0, skipped);
@@ -608,7 +595,7 @@ SP_INLINE_ void sp_site_end_v1(const void *desc)
 
 SP_INLINE_ void sp_scope_end_v1(const void *desc)
 {
-	if (SP_UNLIKELY_(desc != SP_NULL_) && sp_end_sema_v1 != 0)
+	if (SP_UNLIKELY_(sp_end_sema_v1 != 0) && desc)
 		sp_fire_end_v1(desc, sp_desc_name_v1(desc), 0);
 }
 
@@ -631,24 +618,22 @@ SP_INLINE_ void sp_handle_end_v1(sp_region_t region)
 
 #else /* !SP_STUBS_ */
 
+/* clang-format off */
+
 /* Out of line all the same: one note, and none of your operands in it. */
 SP_SHARED_ void sp_plain_begin_v1(const void *desc, const char *name, uint64_t hash)
 {
-	SP_ASM_(SP_PLAIN_("begin", "sp_begin_sema_v1",
-			  SP_ARG_("desc") " " SP_ARG_("name") " " SP_ARG_("hash") " " SP_ARG_(
-				  "skipped"))
-		:
-		: [desc] "r"(desc), [name] "r"(name), [hash] "r"(SP_NUMBER_(uintptr_t, hash)),
-		  [skipped] "r"(SP_NUMBER_(uintptr_t, 0))
-		: "memory");
+	SP_ASM_(SP_PLAIN_("begin", "sp_begin_sema_v1", SP_ARG_("desc") " " SP_ARG_("name") " "
+			  SP_ARG_("hash") " " SP_ARG_("skipped"))
+		: : [desc] "r"(desc), [name] "r"(name), [hash] "r"(SP_NUMBER_(uintptr_t, hash)),
+		    [skipped] "r"(SP_NUMBER_(uintptr_t, 0)) : "memory");
 }
 
 SP_SHARED_ void sp_plain_end_v1(const void *desc, const char *name, uint64_t hash)
 {
-	SP_ASM_(SP_PLAIN_("end", "sp_end_sema_v1",
-			  SP_ARG_("desc") " " SP_ARG_("name") " " SP_ARG_("hash"))
-		:
-		: [desc] "r"(desc), [name] "r"(name), [hash] "r"(SP_NUMBER_(uintptr_t, hash))
+	SP_ASM_(SP_PLAIN_("end", "sp_end_sema_v1", SP_ARG_("desc") " " SP_ARG_("name") " "
+			  SP_ARG_("hash"))
+		: : [desc] "r"(desc), [name] "r"(name), [hash] "r"(SP_NUMBER_(uintptr_t, hash))
 		: "memory");
 }
 
@@ -658,10 +643,12 @@ SP_SHARED_ int sp_enabled_gate_v1(void)
 	return sp_begin_sema_v1 != 0;
 }
 
+/* clang-format on */
+
 SP_INLINE_ const void *sp_site_begin_v1(const void *name, int lexical)
 {
-	if (!lexical || sp_begin_sema_v1 != 0)
-		sp_plain_begin_v1(SP_NULL_, SP_CAST_(const char *, name), 0);
+	(void)lexical;
+	sp_plain_begin_v1(SP_NULL_, SP_CAST_(const char *, name), 0);
 	return name;
 }
 
@@ -672,7 +659,7 @@ SP_INLINE_ void sp_site_end_v1(const void *name)
 
 SP_INLINE_ void sp_scope_end_v1(const void *name)
 {
-	if (SP_UNLIKELY_(name != SP_NULL_) && sp_end_sema_v1 != 0)
+	if (SP_UNLIKELY_(sp_end_sema_v1 != 0))
 		sp_site_end_v1(name);
 }
 
@@ -695,7 +682,7 @@ SP_INLINE_ int sp_region_enabled_v1(void)
 	return SP_UNLIKELY_(sp_begin_sema_v1 != 0) && sp_enabled_gate_v1();
 }
 
-/* What SP_REGION_SCOPE declares: the descriptor of a region that has begun, or NULL. */
+/* What SP_REGION_SCOPE declares: the descriptor that its end fires, or NULL (begin skipped). */
 #ifdef __cplusplus
 #define SP_SCOPE_CLEANUP_
 struct sp_scope_v1 {
@@ -718,8 +705,7 @@ SP_INLINE_ void sp_scope_leave_v1(struct sp_scope_v1 *scope)
 
 /* ---- names made at run time ---- */
 
-/* What sp_region_intern() makes. The texts lie right in front of it: who reads it has them at hand.
- */
+/* What sp_region_intern() makes. Its texts lie right in front of it, mostly on the same page. */
 struct sp_name_v1 {
 	struct sp_region_dyn_ region;
 	struct sp_name_v1 *next;
@@ -728,22 +714,15 @@ struct sp_name_v1 {
 extern SP_HIDDEN_ struct sp_name_v1 *sp_names_v1[256]; /* by hash; grow at the head, never shrink */
 extern SP_HIDDEN_ uint32_t sp_name_count_v1;
 
+/* clang-format off */
 #define SP_DEFINE_NAMES_() \
 	SP_ASM_(".ifndef sp_names_v1\n\t" \
 		".pushsection .bss.sp_names_v1,\"awG\",\"nobits\",sp_names_v1,comdat\n\t" \
-		".balign 8\n\t" SP_WEAK_("sp_names_v1", "object") ".zero 2048\n\t.size " \
-								  "sp_names_v1,2048\n\t" SP_WEAK_( \
-									  "sp_name_count_v1", \
-									  "object") ".zero " \
-										    "8\n\t.size " \
-										    "sp_name_" \
-										    "count_v1," \
-										    "4\n\t" \
-										    ".popsection" \
-										    "\n\t." \
-										    "endif\n\t" \
-		: \
-		:)
+		".balign 8\n\t" \
+		SP_WEAK_("sp_names_v1", "object") ".zero 2048\n\t.size sp_names_v1,2048\n\t" \
+		SP_WEAK_("sp_name_count_v1", "object") ".zero 8\n\t.size sp_name_count_v1,4\n\t" \
+		".popsection\n\t.endif\n\t" : :)
+/* clang-format on */
 
 SP_SHARED_ struct sp_name_v1 *sp_name_find_v1(struct sp_name_v1 *from, const struct sp_name_v1 *to,
 					      const char *name, uint64_t hash)
@@ -770,9 +749,8 @@ SP_SHARED_ const char *sp_text_copy_v1(const char *text, char **ret_end)
 SP_SHARED_ void *sp_name_new_v1(const char *name, const char *file, const char *tags,
 				struct sp_name_v1 **ret_record)
 {
-	size_t size =
-		strlen(name) + 1 + (file ? strlen(file) + 1 : 0) + (tags ? strlen(tags) + 1 : 0);
-	size_t texts = (size + 15) / 16 * 16;
+	size_t size = strlen(name) + (file ? strlen(file) + 1 : 0) + (tags ? strlen(tags) + 1 : 0);
+	size_t texts = (size + 16) / 16 * 16;
 	void *block = malloc(texts + sizeof(struct sp_name_v1)), *place;
 	char *end = SP_CAST_(char *, block);
 	struct sp_name_v1 *record;
@@ -881,8 +859,8 @@ extern "C" {
  *	if (!region)
  *		region = sp_region_intern(name);
  *
- * The second form says where the region is: file (or NULL), line (or 0), and tags, a
- *comma-separated list of words (or NULL). What is given first for a name stays.
+ * The second form says where the region is: file (or NULL), line (or 0), and tags, which are words
+ * separated by commas (or NULL). What is given first for a name stays.
  */
 SP_PUBLIC_ sp_region_t sp_region_intern_at(const char *name, const char *file, uint32_t line,
 					   const char *tags);
