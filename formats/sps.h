@@ -56,6 +56,7 @@ struct sp_sps_reader;
 
 int sp_sps_reader_open(const char *path, struct sp_sps_reader **ret_reader, struct sp_error *error);
 void sp_sps_reader_free(struct sp_sps_reader *reader);
+int32_t sp_sps_reader_version(const struct sp_sps_reader *reader);
 int32_t sp_sps_reader_rank(const struct sp_sps_reader *reader);
 int32_t sp_sps_reader_hz(const struct sp_sps_reader *reader);
 int64_t sp_sps_reader_ticks(const struct sp_sps_reader *reader);

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* True if the @size bytes at @text are well-formed UTF-8 (no overlong form, no surrogate, nothing
  * above U+10FFFF). A NUL byte is well-formed; callers that want C strings check for it themselves.

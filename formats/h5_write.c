@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * h5_write.c - the HDF5 writer: the file, its regions, rows and calls.
+ *
+ * Invariant: calls reach the columns in the order in which they are added, so a row is the range
+ * from its offset to the next row's; the region table and the index are written at the commit, from
+ * memory.
+ */
+#include "formats/h5_write_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "formats/utf8.h"
+#include "formats/util.h"
+
+/* Creates the HDF5 file in the output's temporary file. The name under /proc leads to exactly that
+ * file; without /proc the temporary name does, and whether it still is that file is checked. */
+static int create_file(struct sp_h5_writer *writer, hid_t access, struct sp_error *error)
+{
+	char name[40];
+	struct stat ours, opened;
+	void *handle;
+
+	errno = 0;
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", sp_output_fd(writer->output));
+	writer->file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+	if (writer->file < 0)
+		writer->file = H5Fcreate(sp_output_temporary(writer->output), H5F_ACC_TRUNC,
+					 H5P_DEFAULT, access);
+	if (writer->file < 0)
+		return sp_h5_write_failed(error, "cannot be created");
+	if (H5Fget_vfd_handle(writer->file, access, &handle) < 0 ||
+	    fstat(*(int *)handle, &opened) || fstat(sp_output_fd(writer->output), &ours) ||
+	    opened.st_ino != ours.st_ino || opened.st_dev != ours.st_dev)
+		return sp_error_set(error, -EIO, 0, "its temporary file was replaced by another");
+	return 0;
+}
+
+static int open_file(struct sp_h5_writer *writer, struct sp_error *error)
+{
+	sp_cleanup_h5 hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+	H5AC_cache_config_t cache = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
+
+	/* The 1.10 format has checksums in its metadata, and an index of chunks that is quick to
+	 * append to. The metadata cache is kept small: what is in it is rarely asked for again. */
+	if (access < 0 || H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) < 0 ||
+	    H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) < 0 ||
+	    H5Pget_mdc_config(access, &cache) < 0)
+		return sp_h5_write_failed(error, "cannot be created");
+	cache.set_initial_size = 1;
+	cache.initial_size = 1 << 20;
+	cache.min_size = 1 << 19;
+	cache.max_size = 2 << 20;
+	if (H5Pset_mdc_config(access, &cache) < 0)
+		return sp_h5_write_failed(error, "cannot be created");
+#if H5_VERSION_GE(1, 10, 7) && !(H5_VERS_MAJOR == 1 && H5_VERS_MINOR == 12 && H5_VERS_RELEASE == 0)
+	/* Nobody else knows the temporary file, and some file systems cannot lock. */
+	H5Pset_file_locking(access, false, true);
+#endif
+	return create_file(writer, access, error);
+}
+
+static void init_columns(struct sp_h5_writer *writer)
+{
+	unsigned int gzip = writer->options.gzip;
+
+	sp_h5_column_init(&writer->starts, writer->file, "/events/start_deltas", SP_H5_s64,
+			  SP_H5_EVENT_CHUNK, gzip);
+	sp_h5_column_init(&writer->durations, writer->file, "/events/durations", SP_H5_s64,
+			  SP_H5_EVENT_CHUNK, gzip);
+	for (size_t i = 0; i < SP_CALLS_N_COLUMNS; i++)
+		if (writer->options.columns & (1u << i))
+			sp_h5_column_init(&writer->calls[i], writer->file,
+					  sp_h5_call_columns[i].path, sp_h5_call_columns[i].type,
+					  SP_H5_EVENT_CHUNK, gzip);
+}
+
+int sp_h5_writer_open(const char *path, const struct sp_h5_options *options,
+		      struct sp_h5_writer **ret_writer, struct sp_error *error)
+{
+	struct sp_h5_writer *writer;
+	int r;
+
+	if (options->gzip > 9 || options->columns >> SP_CALLS_N_COLUMNS)
+		return sp_error_set(error, -EINVAL, 0, "unknown columns or compression level");
+	sp_h5_init();
+	writer = calloc(1, sizeof(*writer));
+	if (!writer)
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	writer->file = -1;
+	writer->options = *options;
+	r = sp_output_open(path, options->output_flags, &writer->output, error);
+	if (!r)
+		r = open_file(writer, error);
+	if (!r)
+		r = sp_h5_writer_set_metadata_number(writer, "start_time_ns",
+						     options->start_time_ns, error);
+	if (r) {
+		sp_h5_writer_free(writer);
+		return r;
+	}
+	init_columns(writer);
+	*ret_writer = writer;
+	return 0;
+}
+
+/* ---- regions ---- */
+
+static uint64_t hash_text(const char *text)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return hash ^ hash >> 29;
+}
+
+/* The slot of @name, or the empty one where it belongs. */
+static uint32_t *hash_slot(struct sp_h5_writer *writer, const char *name)
+{
+	size_t at = hash_text(name) & (writer->hash_size - 1);
+
+	while (writer->region_hash[at] &&
+	       strcmp(writer->regions[writer->region_hash[at] - 1], name) != 0)
+		at = (at + 1) & (writer->hash_size - 1);
+	return &writer->region_hash[at];
+}
+
+static int grow_hash(struct sp_h5_writer *writer)
+{
+	size_t size = writer->hash_size ? writer->hash_size * 2 : 64;
+	uint32_t *hash = calloc(size, sizeof(*hash));
+
+	if (!hash)
+		return -ENOMEM;
+	free(writer->region_hash);
+	writer->region_hash = hash;
+	writer->hash_size = size;
+	for (size_t i = 0; i < writer->n_regions; i++)
+		*hash_slot(writer, writer->regions[i]) = (uint32_t)i + 1;
+	return 0;
+}
+
+int sp_h5_writer_add_region(struct sp_h5_writer *writer, const char *name, uint32_t *ret_region,
+			    struct sp_error *error)
+{
+	sp_cleanup_free char *copy = sp_utf8_repair(name);
+	uint32_t *slot;
+
+	if (!copy)
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	if (writer->n_regions * 2 >= writer->hash_size && grow_hash(writer))
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	slot = hash_slot(writer, copy);
+	if (!*slot) {
+		if (writer->n_regions == SP_PROFILE_MAX_REGIONS)
+			return sp_error_set(error, -EINVAL, 0, "has more than %u regions",
+					    SP_PROFILE_MAX_REGIONS);
+		if (sp_array_reserve((void **)&writer->regions, &writer->regions_capacity,
+				     writer->n_regions, sizeof(char *)))
+			return sp_error_set(error, -ENOMEM, 0, "no memory");
+		writer->regions[writer->n_regions++] = copy;
+		copy = NULL;
+		*slot = (uint32_t)writer->n_regions;
+	}
+	*ret_region = *slot - 1;
+	return 0;
+}
+
+/* ---- rows and calls ---- */
+
+int sp_h5_writer_begin_row(struct sp_h5_writer *writer, const struct sp_h5_row *row,
+			   struct sp_error *error)
+{
+	struct sp_h5_writer_row *new;
+
+	if (row->region >= writer->n_regions)
+		return sp_error_set(error, -EINVAL, 0, "a row names region %u of %zu", row->region,
+				    writer->n_regions);
+	if (writer->n_rows == SP_PROFILE_MAX_ROWS)
+		return sp_error_set(error, -EINVAL, 0, "has more than %u rows",
+				    SP_PROFILE_MAX_ROWS);
+	if (sp_array_reserve((void **)&writer->rows, &writer->rows_capacity, writer->n_rows,
+			     sizeof(*writer->rows)))
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	new = &writer->rows[writer->n_rows];
+	*new = (struct sp_h5_writer_row){
+		.region = row->region,
+		.rank = row->rank,
+		.source_line = row->source_line < 0 ? -1 : row->source_line,
+		.self_ns = row->self_ns < 0 ? -1 : row->self_ns,
+		.offset = writer->n_calls,
+		.source_file = sp_utf8_repair(row->source_file ? row->source_file : ""),
+		.source_text = sp_utf8_repair(row->source_text ? row->source_text : ""),
+		.tags = sp_utf8_repair(row->tags && *row->tags ? row->tags : "[]"),
+	};
+	writer->n_rows++; /* from here on free() frees its strings */
+	if (!new->source_file || !new->source_text || !new->tags)
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	writer->last_start = 0;
+	return 0;
+}
+
+static int add_times(struct sp_h5_writer *writer, const struct sp_calls *calls, size_t n,
+		     struct sp_error *error)
+{
+	enum { BLOCK = 2048 };
+	int64_t deltas[BLOCK], durations[BLOCK];
+	int r = 0;
+
+	for (size_t at = 0; !r && at < n; at += BLOCK) {
+		size_t some = n - at < BLOCK ? n - at : BLOCK;
+
+		for (size_t i = 0; i < some; i++) {
+			int64_t start = calls->start[at + i];
+
+			deltas[i] = sp_wrap_sub(start, writer->last_start);
+			durations[i] = sp_wrap_sub(calls->end[at + i], start);
+			writer->last_start = start;
+		}
+		r = sp_h5_column_append(&writer->starts, deltas, some, error);
+		if (!r)
+			r = sp_h5_column_append(&writer->durations, durations, some, error);
+	}
+	return r;
+}
+
+int sp_h5_writer_add_calls(struct sp_h5_writer *writer, const struct sp_calls *calls, size_t n,
+			   struct sp_error *error)
+{
+	unsigned int columns = writer->options.columns;
+	int r;
+
+	if (!writer->n_rows)
+		return sp_error_set(error, -EINVAL, 0, "calls come before the first row");
+	if (!n)
+		return 0;
+	r = add_times(writer, calls, n, error);
+	for (size_t i = 0; !r && i < SP_CALLS_N_COLUMNS; i++) {
+		const struct sp_h5_column_def *def = &sp_h5_call_columns[i];
+		const void *values = *(void *const *)((const char *)calls + def->offset);
+
+		if (!(columns & (1u << i)))
+			continue;
+		r = values ? sp_h5_column_append(&writer->calls[i], values, n, error)
+			   : sp_h5_column_fill(&writer->calls[i], def->number, n, error);
+	}
+	if (r)
+		return r;
+	sp_stats_add(&writer->rows[writer->n_rows - 1].stats, calls->start, calls->end,
+		     columns & SP_CALLS_child_ns ? calls->child_ns : NULL,
+		     columns & SP_CALLS_gpu_ns ? calls->gpu_ns : NULL, n);
+	writer->n_calls += n;
+	return 0;
+}
+
+/* ---- the index, and the end ---- */
+
+/* Gives every region without a row an empty one: scope-profiler fails on a region that has none. */
+static int complete_rows(struct sp_h5_writer *writer, struct sp_error *error)
+{
+	sp_cleanup_free bool *has_row = calloc(writer->n_regions + 1, sizeof(bool));
+	uint32_t rank = writer->n_rows ? UINT32_MAX : 0;
+	int r = 0;
+
+	if (!has_row)
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	for (size_t i = 0; i < writer->n_rows; i++) {
+		has_row[writer->rows[i].region] = true;
+		rank = writer->rows[i].rank < rank ? writer->rows[i].rank : rank;
+	}
+	for (size_t i = 0; !r && i < writer->n_regions; i++)
+		if (!has_row[i])
+			r = sp_h5_writer_begin_row(writer,
+						   &(struct sp_h5_row){.region = (uint32_t)i,
+								       .rank = rank,
+								       .source_line = -1,
+								       .self_ns = -1},
+						   error);
+	return r;
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+static int check_rows(struct sp_h5_writer *writer, struct sp_error *error)
+{
+	sp_cleanup_free uint64_t *keys = calloc(writer->n_rows + 1, sizeof(*keys));
+
+	if (!keys)
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	for (size_t i = 0; i < writer->n_rows; i++)
+		keys[i] = (uint64_t)writer->rows[i].region << 32 | writer->rows[i].rank;
+	qsort(keys, writer->n_rows, sizeof(*keys), compare_u64);
+	for (size_t i = 1; i < writer->n_rows; i++)
+		if (keys[i] == keys[i - 1])
+			return sp_error_set(error, -EINVAL, 0,
+					    "region \"%s\" has two rows for rank %u",
+					    writer->regions[keys[i] >> 32], (uint32_t)keys[i]);
+	return 0;
+}
+
+static int64_t row_self(const struct sp_h5_writer_row *row)
+{
+	return row->stats.calls && row->stats.self >= 0 ? row->stats.self : row->self_ns;
+}
+
+/* Writes one column of the index, row by row. */
+#define WRITE_INDEX(column_path, kind, ctype, expression) \
+	do { \
+		sp_h5_column_init(&column, writer->file, "/rank_region_index/" column_path, \
+				  SP_H5_##kind, SP_H5_TABLE_CHUNK, writer->options.gzip); \
+		for (size_t i = 0; !r && i < writer->n_rows; i++) { \
+			const struct sp_h5_writer_row *row = &writer->rows[i]; \
+			ctype value = (expression); \
+\
+			r = sp_h5_column_append(&column, &value, 1, error); \
+		} \
+		if (!r) \
+			r = sp_h5_column_finish(&column, error); \
+		sp_h5_column_free(&column); \
+	} while (0)
+
+#define WRITE_INDEX_TEXT(column_path, expression) \
+	do { \
+		sp_h5_column_init(&column, writer->file, "/rank_region_index/" column_path, \
+				  SP_H5_str, SP_H5_TEXT_CHUNK, 0); \
+		for (size_t i = 0; !r && i < writer->n_rows; i++) { \
+			const struct sp_h5_writer_row *row = &writer->rows[i]; \
+\
+			r = sp_h5_column_append_text(&column, (expression), error); \
+		} \
+		if (!r) \
+			r = sp_h5_column_finish(&column, error); \
+		sp_h5_column_free(&column); \
+	} while (0)
+
+static int write_index(struct sp_h5_writer *writer, struct sp_error *error)
+{
+	struct sp_h5_column column;
+	int r = 0;
+
+	WRITE_INDEX("region_ids", u32, uint32_t, row->region);
+	WRITE_INDEX("ranks", u32, uint32_t, row->rank);
+	WRITE_INDEX("event_offsets", u64, uint64_t, row->offset);
+	WRITE_INDEX("event_counts", u64, uint64_t, row->stats.calls);
+	WRITE_INDEX("source_lines", s64, int64_t, row->source_line);
+	WRITE_INDEX("exclusive_totals", s64, int64_t, row_self(row));
+	WRITE_INDEX_TEXT("source_files", row->source_file);
+	WRITE_INDEX_TEXT("source_texts", row->source_text);
+	WRITE_INDEX_TEXT("tags", row->tags);
+	return r;
+}
+
+static int write_summary(struct sp_h5_writer *writer, struct sp_error *error)
+{
+	hsize_t size = writer->n_rows;
+	sp_cleanup_h5 hid_t type = sp_h5_summary_type();
+	sp_cleanup_h5 hid_t space = H5Screate_simple(1, &size, NULL);
+	sp_cleanup_h5 hid_t dataset = -1;
+	sp_cleanup_free struct sp_h5_summary *summary = calloc(size + 1, sizeof(*summary));
+
+	if (!summary)
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	for (size_t i = 0; i < writer->n_rows; i++) {
+		const struct sp_stats *stats = &writer->rows[i].stats;
+
+		summary[i] = (struct sp_h5_summary){
+			.total = stats->total,
+			.minimum = stats->minimum,
+			.maximum = stats->maximum,
+			.first = stats->first,
+			.last = stats->last,
+			.start_minimum = stats->start_minimum,
+			.end_maximum = stats->end_maximum,
+			.gpu_count = stats->gpu_calls,
+			.gpu_total = stats->gpu_total,
+			.mean = stats->mean,
+			.m2 = stats->m2,
+		};
+	}
+	errno = 0;
+	if (type < 0 || space < 0)
+		return sp_h5_write_failed(error, "summary_statistics");
+	dataset = H5Dcreate2(writer->file, "/rank_region_index/summary_statistics", type, space,
+			     H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	if (dataset < 0 ||
+	    (size && H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, summary) < 0))
+		return sp_h5_write_failed(error, "summary_statistics");
+	return 0;
+}
+
+static int write_regions(struct sp_h5_writer *writer, struct sp_error *error)
+{
+	struct sp_h5_column names;
+	int r = 0;
+
+	sp_h5_column_init(&names, writer->file, "/region_table/names", SP_H5_str, SP_H5_TEXT_CHUNK,
+			  0);
+	for (size_t i = 0; !r && i < writer->n_regions; i++)
+		r = sp_h5_column_append_text(&names, writer->regions[i], error);
+	if (!r)
+		r = sp_h5_column_finish(&names, error);
+	sp_h5_column_free(&names);
+	return r;
+}
+
+static void free_columns(struct sp_h5_writer *writer)
+{
+	sp_h5_column_free(&writer->starts);
+	sp_h5_column_free(&writer->durations);
+	for (size_t i = 0; i < SP_CALLS_N_COLUMNS; i++)
+		sp_h5_column_free(&writer->calls[i]);
+	sp_h5_writer_free_tables(writer);
+}
+
+static int finish_content(struct sp_h5_writer *writer, struct sp_error *error)
+{
+	int r;
+
+	r = complete_rows(writer, error);
+	if (!r)
+		r = check_rows(writer, error);
+	if (!r)
+		r = sp_h5_column_finish(&writer->starts, error);
+	if (!r)
+		r = sp_h5_column_finish(&writer->durations, error);
+	for (size_t i = 0; !r && i < SP_CALLS_N_COLUMNS; i++)
+		if (writer->options.columns & (1u << i))
+			r = sp_h5_column_finish(&writer->calls[i], error);
+	if (!r)
+		r = sp_h5_writer_finish_tables(writer, error);
+	if (!r)
+		r = write_regions(writer, error);
+	if (!r)
+		r = write_index(writer, error);
+	if (!r)
+		r = write_summary(writer, error);
+	if (!r)
+		r = sp_h5_writer_attribute(writer, "/", "storage_layout", "columnar", 0, error);
+	if (!r)
+		r = sp_h5_writer_attribute(writer, "/", "scope_profiler_schema", NULL, 3, error);
+	if (!r)
+		r = sp_h5_writer_attribute(writer, "/sp_trace", "version", NULL, 1, error);
+	return r;
+}
+
+int sp_h5_writer_commit(struct sp_h5_writer *writer, struct sp_error *error)
+{
+	int r = finish_content(writer, error);
+
+	if (r)
+		return r;
+	free_columns(writer);
+	errno = 0;
+	if (H5Fclose(writer->file) < 0) {
+		writer->file = -1;
+		return sp_h5_write_failed(error, "cannot be closed");
+	}
+	writer->file = -1;
+	return sp_output_commit(writer->output, error);
+}
+
+void sp_h5_writer_free(struct sp_h5_writer *writer)
+{
+	if (!writer)
+		return;
+	free_columns(writer);
+	sp_h5_close(&writer->file);
+	for (size_t i = 0; i < writer->n_regions; i++)
+		free(writer->regions[i]);
+	for (size_t i = 0; i < writer->n_rows; i++) {
+		free(writer->rows[i].source_file);
+		free(writer->rows[i].source_text);
+		free(writer->rows[i].tags);
+	}
+	free(writer->regions);
+	free(writer->region_hash);
+	free(writer->rows);
+	sp_output_free(writer->output);
+	H5garbage_collect();
+	free(writer);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * h5_write_internal.h - the writer's inside, shared by h5_write.c (regions, rows, calls, the file)
+ * and h5_write_tables.c (tables, samples, facts). Not installed.
+ */
+#ifndef SP_FORMATS_H5_WRITE_INTERNAL_H
+#define SP_FORMATS_H5_WRITE_INTERNAL_H
+
+#include "formats/h5_column.h"
+#include "formats/h5_write.h"
+
+enum {
+	SP_H5_EVENT_CHUNK = 1 << 15, /* values of a column of calls or frames */
+	SP_H5_TABLE_CHUNK = 1 << 12, /* of a number column of a table */
+	SP_H5_TEXT_CHUNK = 1 << 9,   /* of a text column */
+};
+
+struct sp_h5_writer_row {
+	uint32_t region;
+	uint32_t rank;
+	int64_t source_line;
+	int64_t self_ns;
+	uint64_t offset; /* first call */
+	char *source_file;
+	char *source_text;
+	char *tags;
+	struct sp_stats stats;
+};
+
+struct sp_h5_writer {
+	struct sp_output *output;
+	hid_t file;
+	struct sp_h5_options options;
+
+	struct sp_h5_column starts, durations;
+	struct sp_h5_column calls[SP_CALLS_N_COLUMNS]; /* those of options.columns */
+	uint64_t n_calls;
+	int64_t last_start; /* of the row's calls so far, 0 at its beginning */
+
+	char **regions;
+	size_t n_regions, regions_capacity;
+	uint32_t *region_hash; /* id + 1, 0 empty; a power of two, at most half full */
+	size_t hash_size;
+
+	struct sp_h5_writer_row *rows;
+	size_t n_rows, rows_capacity;
+
+	struct sp_h5_column *tables[SP_H5_N_TABLES]; /* columns of each, NULL until its first row */
+	struct sp_h5_column frames;
+	uint64_t n_frames;
+};
+
+int sp_h5_writer_finish_tables(struct sp_h5_writer *writer, struct sp_error *error);
+void sp_h5_writer_free_tables(struct sp_h5_writer *writer);
+/* Creates or replaces an attribute of the group at @path, which is created if need be. A NULL @text
+ * means the number. */
+int sp_h5_writer_attribute(struct sp_h5_writer *writer, const char *path, const char *key,
+			   const char *text, int64_t number, struct sp_error *error);
+
+#endif

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * h5_write_tables.c - the HDF5 writer: tables, samples, and facts in attributes.
+ *
+ * Invariant: all columns of a table have the same length; the table exists in the file exactly if a
+ * row was added.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/h5_write_internal.h"
+#include "formats/utf8.h"
+#include "formats/util.h"
+
+enum { METADATA_MAX = 60000 }; /* bytes of a text, scope-profiler's own limit */
+
+static int open_table(struct sp_h5_writer *writer, enum sp_h5_table which, struct sp_error *error)
+{
+	const struct sp_h5_table_def *def = &sp_h5_tables[which];
+	struct sp_h5_column *columns = calloc(def->n_columns, sizeof(*columns));
+
+	if (!columns)
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	for (size_t i = 0; i < def->n_columns; i++)
+		sp_h5_column_init(
+			&columns[i], writer->file, def->columns[i].path, def->columns[i].type,
+			def->columns[i].type == SP_H5_str ? SP_H5_TEXT_CHUNK : SP_H5_TABLE_CHUNK,
+			writer->options.gzip);
+	writer->tables[which] = columns;
+	return 0;
+}
+
+static int add_value(struct sp_h5_writer *writer, struct sp_h5_column *column, const void *value,
+		     struct sp_error *error)
+{
+	int64_t time;
+
+	switch (column->type) {
+	case SP_H5_str:
+		return sp_h5_column_append_text(column, *(const char *const *)value, error);
+	case SP_H5_reltime:
+	case SP_H5_relend:
+		time = *(const int64_t *)value;
+		if (column->type == SP_H5_reltime || time >= 0)
+			time = sp_wrap_sub(time, writer->options.start_time_ns);
+		return sp_h5_column_append(column, &time, 1, error);
+	default:
+		return sp_h5_column_append(column, value, 1, error);
+	}
+}
+
+static int add_rows(struct sp_h5_writer *writer, enum sp_h5_table which, const void *rows, size_t n,
+		    struct sp_error *error)
+{
+	const struct sp_h5_table_def *def = &sp_h5_tables[which];
+	int r = 0;
+
+	if (!n)
+		return 0;
+	if (!writer->tables[which])
+		r = open_table(writer, which, error);
+	for (size_t i = 0; !r && i < n; i++) {
+		const char *row = (const char *)rows + i * def->row_size;
+
+		for (size_t c = 0; !r && c < def->n_columns; c++)
+			r = add_value(writer, &writer->tables[which][c],
+				      row + def->columns[c].offset, error);
+	}
+	return r;
+}
+
+int sp_h5_writer_add_threads(struct sp_h5_writer *writer, const struct sp_thread_row *rows,
+			     size_t n, struct sp_error *error)
+{
+	return add_rows(writer, SP_H5_TABLE_thread, rows, n, error);
+}
+
+int sp_h5_writer_add_tasks(struct sp_h5_writer *writer, const struct sp_task_row *rows, size_t n,
+			   struct sp_error *error)
+{
+	return add_rows(writer, SP_H5_TABLE_task, rows, n, error);
+}
+
+int sp_h5_writer_add_sites(struct sp_h5_writer *writer, const struct sp_site_row *rows, size_t n,
+			   struct sp_error *error)
+{
+	return add_rows(writer, SP_H5_TABLE_site, rows, n, error);
+}
+
+int sp_h5_writer_add_modules(struct sp_h5_writer *writer, const struct sp_module_row *rows,
+			     size_t n, struct sp_error *error)
+{
+	return add_rows(writer, SP_H5_TABLE_module, rows, n, error);
+}
+
+int sp_h5_writer_add_processes(struct sp_h5_writer *writer, const struct sp_process_row *rows,
+			       size_t n, struct sp_error *error)
+{
+	return add_rows(writer, SP_H5_TABLE_process, rows, n, error);
+}
+
+int sp_h5_writer_add_losses(struct sp_h5_writer *writer, const struct sp_loss_row *rows, size_t n,
+			    struct sp_error *error)
+{
+	return add_rows(writer, SP_H5_TABLE_loss, rows, n, error);
+}
+
+int sp_h5_writer_add_clocks(struct sp_h5_writer *writer, const struct sp_clock_row *rows, size_t n,
+			    struct sp_error *error)
+{
+	return add_rows(writer, SP_H5_TABLE_clock, rows, n, error);
+}
+
+int sp_h5_writer_add_sample(struct sp_h5_writer *writer, const struct sp_sample_row *sample,
+			    const uint64_t *frames, size_t n_frames, struct sp_error *error)
+{
+	struct sp_sample_row row = *sample;
+	int r;
+
+	row.stack = writer->n_frames;
+	r = add_rows(writer, SP_H5_TABLE_sample, &row, 1, error);
+	if (r)
+		return r;
+	if (!writer->frames.path)
+		sp_h5_column_init(&writer->frames, writer->file, "/sp_trace/samples/stack_frames",
+				  SP_H5_u64, SP_H5_EVENT_CHUNK, writer->options.gzip);
+	writer->n_frames += n_frames;
+	return sp_h5_column_append(&writer->frames, frames, n_frames, error);
+}
+
+/* The offsets of the samples' stacks are closed by the total, so that each stack has an end. */
+static int finish_samples(struct sp_h5_writer *writer, struct sp_error *error)
+{
+	const struct sp_h5_table_def *def = &sp_h5_tables[SP_H5_TABLE_sample];
+	size_t c = 0;
+	int r;
+
+	while (def->columns[c].offset != offsetof(struct sp_sample_row, stack))
+		c++;
+	r = sp_h5_column_append(&writer->tables[SP_H5_TABLE_sample][c], &writer->n_frames, 1,
+				error);
+	return r ? r : sp_h5_column_finish(&writer->frames, error);
+}
+
+int sp_h5_writer_finish_tables(struct sp_h5_writer *writer, struct sp_error *error)
+{
+	int r = 0;
+
+	if (writer->tables[SP_H5_TABLE_sample])
+		r = finish_samples(writer, error);
+	for (size_t t = 0; t < SP_H5_N_TABLES; t++)
+		for (size_t c = 0; !r && writer->tables[t] && c < sp_h5_tables[t].n_columns; c++)
+			r = sp_h5_column_finish(&writer->tables[t][c], error);
+	return r;
+}
+
+void sp_h5_writer_free_tables(struct sp_h5_writer *writer)
+{
+	for (size_t t = 0; t < SP_H5_N_TABLES; t++) {
+		for (size_t c = 0; writer->tables[t] && c < sp_h5_tables[t].n_columns; c++)
+			sp_h5_column_free(&writer->tables[t][c]);
+		free(writer->tables[t]);
+		writer->tables[t] = NULL;
+	}
+	sp_h5_column_free(&writer->frames);
+}
+
+/* ---- facts ---- */
+
+static hid_t open_group(struct sp_h5_writer *writer, const char *path)
+{
+	sp_cleanup_h5 hid_t links = H5Pcreate(H5P_LINK_CREATE);
+
+	if (strcmp(path, "/") == 0)
+		return H5Gopen2(writer->file, path, H5P_DEFAULT);
+	/* The parents are there, or created with it. */
+	for (const char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
+		char part[64];
+		htri_t exists;
+
+		snprintf(part, sizeof(part), "%.*s", slash ? (int)(slash - path) : 63, path);
+		exists = H5Lexists(writer->file, part, H5P_DEFAULT);
+		if (exists < 0)
+			return -1;
+		if (!exists)
+			break;
+		if (!slash)
+			return H5Gopen2(writer->file, path, H5P_DEFAULT);
+	}
+	if (links < 0 || H5Pset_create_intermediate_group(links, 1) < 0)
+		return -1;
+	return H5Gcreate2(writer->file, path, links, H5P_DEFAULT, H5P_DEFAULT);
+}
+
+int sp_h5_writer_attribute(struct sp_h5_writer *writer, const char *path, const char *key,
+			   const char *text, int64_t number, struct sp_error *error)
+{
+	sp_cleanup_h5 hid_t group = -1, space = -1, type = -1, attribute = -1;
+	hid_t file_type, memory_type;
+	htri_t exists;
+
+	errno = 0;
+	group = open_group(writer, path);
+	space = H5Screate(H5S_SCALAR);
+	if (text)
+		type = sp_h5_string_type();
+	if (group < 0 || space < 0 || (text && type < 0))
+		return sp_h5_write_failed(error, key);
+	exists = H5Aexists(group, key);
+	if (exists < 0 || (exists && H5Adelete(group, key) < 0))
+		return sp_h5_write_failed(error, key);
+	file_type = text ? type : H5T_STD_I64LE;
+	memory_type = text ? type : H5T_NATIVE_INT64;
+	attribute = H5Acreate2(group, key, file_type, space, H5P_DEFAULT, H5P_DEFAULT);
+	if (attribute < 0 ||
+	    H5Awrite(attribute, memory_type, text ? (const void *)&text : &number) < 0)
+		return sp_h5_write_failed(error, key);
+	return 0;
+}
+
+/* Cuts a valid text to at most @max bytes, at the beginning of a character. */
+static void cut(char *text, size_t max)
+{
+	if (strlen(text) <= max)
+		return;
+	while (max && ((unsigned char)text[max] & 0xc0) == 0x80)
+		max--;
+	text[max] = '\0';
+}
+
+static int set_fact(struct sp_h5_writer *writer, const char *path, const char *key,
+		    const char *text, int64_t number, size_t max, struct sp_error *error)
+{
+	sp_cleanup_free char *good_key = sp_utf8_repair(key);
+	sp_cleanup_free char *good_text = text ? sp_utf8_repair(text) : NULL;
+
+	if (!good_key || (text && !good_text))
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	if (!*good_key || strlen(good_key) > 1024)
+		return sp_error_set(error, -EINVAL, 0,
+				    "a fact has no key, or one of more than 1024 bytes");
+	if (good_text)
+		cut(good_text, max);
+	return sp_h5_writer_attribute(writer, path, good_key, good_text, number, error);
+}
+
+int sp_h5_writer_set_metadata(struct sp_h5_writer *writer, const char *key, const char *text,
+			      struct sp_error *error)
+{
+	return set_fact(writer, "/metadata", key, text ? text : "", 0, METADATA_MAX, error);
+}
+
+int sp_h5_writer_set_metadata_number(struct sp_h5_writer *writer, const char *key, int64_t number,
+				     struct sp_error *error)
+{
+	return set_fact(writer, "/metadata", key, NULL, number, 0, error);
+}
+
+int sp_h5_writer_set_meta(struct sp_h5_writer *writer, const char *key, const char *text,
+			  struct sp_error *error)
+{
+	return set_fact(writer, "/sp_trace/meta", key, text ? text : "", 0, SIZE_MAX, error);
+}
+
+int sp_h5_writer_set_meta_number(struct sp_h5_writer *writer, const char *key, int64_t number,
+				 struct sp_error *error)
+{
+	return set_fact(writer, "/sp_trace/meta", key, NULL, number, 0, error);
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * util.c - whole reads and writes, and arrays that grow.
+ */
+#include "formats/util.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "formats/error.h"
+
+int sp_pread_all(int fd, void *data, size_t size, uint64_t offset)
+{
+	char *at = data;
+
+	while (size) {
+		ssize_t got = pread(fd, at, size, (off_t)offset);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (!got)
+			return -SP_E_TRUNCATED;
+		at += got;
+		offset += (uint64_t)got;
+		size -= (size_t)got;
+	}
+	return 0;
+}
+
+int sp_pwrite_all(int fd, const void *data, size_t size, uint64_t offset)
+{
+	const char *at = data;
+
+	while (size) {
+		ssize_t put = pwrite(fd, at, size, (off_t)offset);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -errno;
+		if (!put)
+			return -EIO;
+		at += put;
+		offset += (uint64_t)put;
+		size -= (size_t)put;
+	}
+	return 0;
+}
+
+int sp_open_regular(const char *path, int *ret_fd, uint64_t *ret_size, struct sp_error *error)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	int r;
+
+	if (fd < 0)
+		return sp_error_set(error, -errno, 0, "cannot be opened: %s", strerror(errno));
+	if (fstat(fd, &st)) {
+		r = -errno;
+		close(fd);
+		return sp_error_set(error, r, 0, "cannot be examined: %s", strerror(-r));
+	}
+	if (!S_ISREG(st.st_mode)) {
+		close(fd);
+		return sp_error_set(error, S_ISDIR(st.st_mode) ? -EISDIR : -SP_E_FORMAT, 0,
+				    S_ISDIR(st.st_mode) ? "is a directory"
+							: "is not a regular file");
+	}
+	*ret_fd = fd;
+	*ret_size = (uint64_t)st.st_size;
+	return 0;
+}
+
+int sp_array_reserve(void **array, size_t *capacity, size_t used, size_t size)
+{
+	size_t grown = *capacity ? *capacity * 2 : 16;
+	void *moved;
+
+	if (used < *capacity)
+		return 0;
+	if (grown > SIZE_MAX / size)
+		return -ENOMEM;
+	moved = realloc(*array, grown * size);
+	if (!moved)
+		return -ENOMEM;
+	*array = moved;
+	*capacity = grown;
+	return 0;
+}

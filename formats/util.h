@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * util.h - small things that the writers and readers of formats/ share. Not installed.
+ */
+#ifndef SP_FORMATS_UTIL_H
+#define SP_FORMATS_UTIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/types.h>
+
+/* For locals that hold memory: char *name sp_cleanup_free = NULL; */
+#define sp_cleanup_free __attribute__((cleanup(sp_free_pointer)))
+static inline void sp_free_pointer(void *pointer)
+{
+	free(*(void **)pointer);
+}
+
+/* 0 when all bytes were read or written; -ENODATA when the file ended before. */
+int sp_pread_all(int fd, void *data, size_t size, uint64_t offset);
+int sp_pwrite_all(int fd, const void *data, size_t size, uint64_t offset);
+
+/* Opens a regular file for reading; never blocks on a FIFO. Gives its size. */
+struct sp_error;
+int sp_open_regular(const char *path, int *ret_fd, uint64_t *ret_size, struct sp_error *error);
+
+/* Makes room for one more element of @size bytes: doubles *@array as needed. */
+int sp_array_reserve(void **array, size_t *capacity, size_t used, size_t size);
+
+static inline void sp_swap_64(void *values, size_t n)
+{
+	uint64_t *value = values;
+
+	for (size_t i = 0; i < n; i++)
+		value[i] = __builtin_bswap64(value[i]);
+}
+
+/* Two's complement arithmetic that may wrap: what a hostile file makes of it is a wrong number, not
+ * undefined behaviour. */
+static inline int64_t sp_wrap_add(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static inline int64_t sp_wrap_sub(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+#endif
