@@ -6,6 +6,7 @@
  */
 #include "formats/codec.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
