@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * selftest.c - the program on which sp-trace tries its probes before it trusts them.
+ *
+ * It waits for a byte on stdin, so that its probes can be armed, then enters regions between
+ * calculations whose results it knows, and prints one line:
+ *   calls=N wrong=N byte=XX pair_ns=F
+ * calls: begin-end pairs in all; wrong: results that differ; byte: the one behind the begin stub's
+ * leading nop when all is done (e8: the kernel turned the 5-byte nop into a call); pair_ns: time of
+ * a pair once warm.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "usdt/sp_region.h"
+
+#define CHECKS 2000
+#define ROUNDS 8
+#define PAIRS 2000
+
+/* A leaf whose variables live below the stack pointer, where a probe that writes would hit them. */
+__attribute__((noinline)) static uint64_t leaf(uint64_t seed)
+{
+	volatile uint64_t a[12];
+
+	for (int i = 0; i < 12; i++)
+		a[i] = seed * (uint64_t)(2 * i + 1);
+	return a[0] ^ a[3] ^ a[5] ^ a[7] ^ a[11];
+}
+
+/* The same with regions around and between. */
+__attribute__((noinline)) static uint64_t leaf_in_region(uint64_t seed)
+{
+	volatile uint64_t a[12];
+
+	SP_REGION_BEGIN("selftest");
+	for (int i = 0; i < 12; i++)
+		a[i] = seed * (uint64_t)(2 * i + 1);
+	SP_REGION_END("selftest");
+	return a[0] ^ a[3] ^ a[5] ^ a[7] ^ a[11];
+}
+
+static double now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+int main(void)
+{
+	unsigned wrong = 0;
+	double best = 1e18;
+	char byte;
+
+	if (read(STDIN_FILENO, &byte, 1) != 1)
+		return 1;
+	for (uint64_t i = 0; i < CHECKS; i++)
+		wrong += leaf_in_region(i * 0x9e3779b97f4a7c15u) != leaf(i * 0x9e3779b97f4a7c15u);
+	for (int round = 0; round < ROUNDS; round++) {
+		double before = now_ns();
+
+		for (int i = 0; i < PAIRS; i++) {
+			SP_REGION_BEGIN("selftest");
+			SP_REGION_END("selftest");
+		}
+		before = now_ns() - before;
+		best = before < best ? before : best;
+	}
+	printf("calls=%u wrong=%u byte=%02x pair_ns=%.1f\n", CHECKS + ROUNDS * PAIRS, wrong,
+	       ((const volatile unsigned char *)(uintptr_t)sp_begin_stub_v1)[1], best / PAIRS);
+	return fflush(stdout) ? 1 : 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * procinfo.h - what a process is: its program, command line, owner and place in a parallel job.
+ *
+ * See also procrank.h (the job), procmaps.h (mappings), proctree.h (threads, descendants).
+ */
+#ifndef SP_LOADER_PROCINFO_H
+#define SP_LOADER_PROCINFO_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "loader/procrank.h"
+
+#define SP_PROCINFO_COMMAND 4096 /* bytes of a command line that are kept, with its NUL */
+
+struct sp_procinfo {
+	pid_t pid, ppid;
+	uid_t uid; /* real */
+	gid_t gid;
+	char comm[64];	  /* the main thread's name */
+	char exe[4096];	  /* "" where it cannot be read (kernel threads, other users' processes) */
+	bool exe_deleted; /* and the file of that name, if there is one, is another */
+	char command[SP_PROCINFO_COMMAND]; /* as for a shell, words quoted where they need it; ends
+					    * with " …" where it was cut; "[comm]" if there is none
+					    */
+	struct sp_procrank rank;
+	bool environ_unreadable; /* so the rank is not known rather than none */
+};
+
+/* Reads /proc/PID. Everything is of one process, even if the id is reused meanwhile. -ESRCH: there
+ * is no such process. Parts that may not be read are left empty. Costs about 50 µs. */
+int sp_procinfo_read(pid_t pid, struct sp_procinfo *ret_info);
+
+#endif
