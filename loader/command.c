@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * command.c - the child waits on a pipe that closes at exec, so that the parent learns how exec went.
+ */
+#include "loader/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "userspace/base/log.h"
+
+struct sp_command {
+	pid_t pid;
+	int go, failed; /* pipes: one byte lets it go; errno of a failed exec comes back */
+	bool started, ended;
+	int status;
+	const char *name;
+};
+
+/* In the child. Everything that the parent blocked or ignored is as at login. */
+static void wait_and_exec(char *const *argv, const struct sp_identity *identity, int go, int failed)
+{
+	sigset_t none;
+	char byte;
+	int r;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	r = sp_identity_become(identity);
+	if (r == 0) {
+		if (read(go, &byte, 1) != 1)
+			_exit(127); /* the parent gave up */
+		execvp(argv[0], argv);
+		r = -errno;
+	}
+	r = -r;
+	if (write(failed, &r, sizeof(r)) != sizeof(r))
+		_exit(126);
+	_exit(127);
+}
+
+int sp_command_prepare(char *const *argv, const struct sp_identity *identity, struct sp_command **ret_command)
+{
+	struct sp_command *c = calloc(1, sizeof(*c));
+	int go[2] = {-1, -1}, failed[2] = {-1, -1};
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	if (pipe2(go, O_CLOEXEC) || pipe2(failed, O_CLOEXEC)) {
+		r = -errno;
+		goto fail;
+	}
+	fflush(NULL);
+	c->pid = fork();
+	if (c->pid < 0) {
+		r = -errno;
+		goto fail;
+	}
+	if (c->pid == 0) {
+		close(go[1]);
+		close(failed[0]);
+		wait_and_exec(argv, identity, go[0], failed[1]);
+	}
+	close(go[0]);
+	close(failed[1]);
+	c->go = go[1];
+	c->failed = failed[0];
+	c->name = argv[0];
+	*ret_command = c;
+	return 0;
+fail:
+	for (int i = 0; i < 2; i++) {
+		if (go[i] >= 0)
+			close(go[i]);
+		if (failed[i] >= 0)
+			close(failed[i]);
+	}
+	free(c);
+	sp_log_error("cannot start %s: %s", argv[0], strerror(-r));
+	return r;
+}
+
+pid_t sp_command_pid(const struct sp_command *c)
+{
+	return c->pid;
+}
+
+int sp_command_start(struct sp_command *c)
+{
+	int e = 0;
+	ssize_t n;
+
+	if (write(c->go, "g", 1) != 1)
+		return -errno;
+	do
+		n = read(c->failed, &e, sizeof(e));
+	while (n < 0 && errno == EINTR);
+	if (n == sizeof(e)) {
+		(void)waitpid(c->pid, NULL, 0);
+		c->ended = true;
+		c->status = (e == ENOENT ? 127 : 126) << 8;
+		if (e == ENOENT)
+			sp_log_error("cannot run %s: there is no such program", c->name);
+		else
+			sp_log_error("cannot run %s: %s", c->name, strerror(e));
+		if (e == ENOENT && !strchr(c->name, '/'))
+			sp_log_hint("sudo may search other folders than your shell: give its path");
+		return -e;
+	}
+	c->started = true;
+	return 0;
+}
+
+bool sp_command_ended(struct sp_command *c)
+{
+	if (!c->ended && waitpid(c->pid, &c->status, WNOHANG) == c->pid)
+		c->ended = true;
+	return c->ended;
+}
+
+int sp_command_wait(struct sp_command *c)
+{
+	if (c->ended)
+		return 0;
+	if (waitpid(c->pid, &c->status, 0) != c->pid)
+		return -errno;
+	c->ended = true;
+	return 0;
+}
+
+void sp_command_signal(struct sp_command *c, int number)
+{
+	if (!sp_command_ended(c))
+		(void)kill(c->pid, number);
+}
+
+int sp_command_status(const struct sp_command *c)
+{
+	return WIFSIGNALED(c->status) ? 128 + WTERMSIG(c->status) : WEXITSTATUS(c->status);
+}
+
+void sp_command_free(struct sp_command *c)
+{
+	if (!c)
+		return;
+	close(c->go); /* a child that still waits leaves */
+	close(c->failed);
+	if (!c->started && !c->ended)
+		(void)waitpid(c->pid, NULL, 0);
+	free(c);
+}
+
+char *sp_command_find(const char *name)
+{
+	const char *path = getenv("PATH");
+	char *found = NULL;
+
+	if (strchr(name, '/'))
+		return access(name, R_OK) == 0 ? strdup(name) : NULL;
+	while (path && *path) {
+		size_t n = strcspn(path, ":");
+
+		if (asprintf(&found, "%.*s%s%s", (int)n, path, n ? "/" : "", name) < 0)
+			return NULL;
+		if (access(found, X_OK) == 0)
+			return found;
+		free(found);
+		found = NULL;
+		path += n + (path[n] == ':');
+	}
+	return NULL;
+}

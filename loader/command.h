@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * command.h - starting the program to record, and holding it until its probes are armed.
+ */
+#ifndef SP_LOADER_COMMAND_H
+#define SP_LOADER_COMMAND_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "loader/identity.h"
+
+struct sp_command;
+
+/* Forks a child that waits, as the user, to exec @argv. -errno, logged. */
+int sp_command_prepare(char *const *argv, const struct sp_identity *identity, struct sp_command **ret_command);
+pid_t sp_command_pid(const struct sp_command *command);
+/* Lets it exec. -errno of the exec, logged: not found, not executable. */
+int sp_command_start(struct sp_command *command);
+/* Takes its status if it has ended; true once it has. */
+bool sp_command_ended(struct sp_command *command);
+/* Waits for its end. -EINTR when a signal comes first. */
+int sp_command_wait(struct sp_command *command);
+void sp_command_signal(struct sp_command *command, int signal);
+/* Exit status as a shell gives it: 128 + signal for one that was killed. */
+int sp_command_status(const struct sp_command *command);
+/* A child that was not started is killed; one that runs is left alone. */
+void sp_command_free(struct sp_command *command);
+
+/* The file that exec would run for @name: itself if it has a slash, else looked up in PATH. To be
+ * freed; NULL if there is none. */
+char *sp_command_find(const char *name);
+
+#endif

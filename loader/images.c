@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * images.c - numbering region sites and arming probes.
+ *
+ * Site numbers of an image are consecutive in the order of the descriptors in the file, so that the
+ * kernel gets from a descriptor's address to its number by one subtraction (bpf/config.h).
+ */
+#include "loader/images.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "loader/elf_limits.h"
+#include "loader/elfscan.h"
+#include "userspace/base/cleanup.h"
+#include "userspace/base/log.h"
+
+struct image {
+	uint64_t device, inode, size;
+	int64_t mtime, ctime;
+	struct sp_armed *armed;
+};
+
+struct sp_images {
+	struct sp_bpf *bpf;
+	struct sp_recorder *recorder;
+	struct sp_elfscan *scan;
+	struct image *list;
+	size_t count, room, armed, sites;
+	uint32_t next_site;
+	bool fast;
+};
+
+/* What a scan told about one file. */
+struct found {
+	struct sp_ev_probe probes[SP_ELF_LIMIT_PROBES];
+	size_t probe_count;
+	uint64_t first, last; /* addresses of descriptors */
+	struct sp_head **events; /* copies of its segment, probe and site events */
+	size_t event_count, event_room;
+	struct sp_ev_image image;
+	char build_id[256];
+	bool seen;
+};
+
+struct scan_run {
+	struct found *found;
+};
+
+int sp_images_new(struct sp_bpf *bpf, struct sp_recorder *recorder, struct sp_images **ret_images)
+{
+	struct sp_images *images = calloc(1, sizeof(*images));
+	struct sp_error err = {0};
+	int r;
+
+	if (!images)
+		return -ENOMEM;
+	images->bpf = bpf;
+	images->recorder = recorder;
+	images->next_site = 1;
+	r = sp_elfscan_new(NULL, &images->scan, &err);
+	if (r < 0) {
+		sp_log_error("cannot find the helper that reads ELF files: %s", err.text);
+		free(images);
+		return r;
+	}
+	*ret_images = images;
+	return 0;
+}
+
+void sp_images_set_recorder(struct sp_images *images, struct sp_recorder *recorder)
+{
+	images->recorder = recorder;
+}
+
+void sp_images_set_fast(struct sp_images *images, bool fast)
+{
+	images->fast = fast;
+}
+
+static int64_t timespec_ns(struct timespec t)
+{
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static bool is_known(const struct sp_images *images, const struct image *key)
+{
+	for (size_t i = images->count; i-- > 0;) {
+		const struct image *have = &images->list[i];
+
+		if (have->inode == key->inode && have->device == key->device && have->size == key->size &&
+		    have->mtime == key->mtime && have->ctime == key->ctime)
+			return true;
+	}
+	return false;
+}
+
+static int keep_event(struct found *f, const struct sp_head *event)
+{
+	const struct sp_event_desc *desc = sp_event_find(event->type);
+	struct sp_head *copy;
+	size_t tail;
+
+	sp_event_tail(event, &tail);
+	if (f->event_count == f->event_room) {
+		size_t room = f->event_room ? 2 * f->event_room : 64;
+		struct sp_head **more = realloc(f->events, room * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		f->events = more;
+		f->event_room = room;
+	}
+	copy = malloc(desc->bytes + tail + 1);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, event, desc->bytes + tail);
+	((char *)copy)[desc->bytes + tail] = 0;
+	f->events[f->event_count++] = copy;
+	return 0;
+}
+
+static int on_event(size_t index, const struct sp_head *event, void *arg)
+{
+	struct found *f = &((struct scan_run *)arg)->found[index];
+	const struct sp_ev_site *site = (const struct sp_ev_site *)event;
+	size_t n;
+	const char *tail = sp_event_tail(event, &n);
+
+	switch (event->type) {
+	case SP_EV_image:
+		f->image = *(const struct sp_ev_image *)event;
+		f->seen = true;
+		if (n) { /* path, which is empty, then the build-id */
+			const char *id = memchr(tail, 0, n);
+
+			if (id)
+				snprintf(f->build_id, sizeof(f->build_id), "%s", id + 1);
+		}
+		return 0;
+	case SP_EV_probe:
+		if (f->probe_count < SP_ELF_LIMIT_PROBES)
+			f->probes[f->probe_count++] = *(const struct sp_ev_probe *)event;
+		break;
+	case SP_EV_site:
+		if (!f->first || site->address < f->first)
+			f->first = site->address;
+		if (site->address > f->last)
+			f->last = site->address;
+		break;
+	default:
+		break;
+	}
+	return keep_event(f, event);
+}
+
+/* Gives the image's sites their numbers, in the kernel's table and in the events. */
+static int number_sites(struct sp_images *images, struct found *f, uint32_t *ret_base)
+{
+	uint64_t range = f->first ? (f->last - f->first) / SP_DESCRIPTOR_BYTES + 1 : 0;
+	uint32_t base = images->next_site;
+
+	if (range > SP_ELF_LIMIT_SITES)
+		return -ERANGE;
+	for (size_t i = 0; i < f->event_count; i++) {
+		struct sp_ev_site *site = (struct sp_ev_site *)f->events[i];
+		uint64_t distance;
+		int r;
+
+		if (site->head.type != SP_EV_site)
+			continue;
+		distance = site->address - f->first;
+		site->site = base + (uint32_t)(distance / SP_DESCRIPTOR_BYTES);
+		if (distance % SP_DESCRIPTOR_BYTES)
+			continue; /* not one of ours: the kernel will not find it either */
+		r = sp_bpf_set_site(images->bpf, site->site, site->hash);
+		if (r < 0)
+			return r;
+		images->sites += !(site->flags & SP_SITE_END);
+	}
+	images->next_site = base + (uint32_t)range;
+	*ret_base = base;
+	return 0;
+}
+
+static int arm(struct sp_images *images, struct found *f, int fd, uint32_t base, struct sp_armed **ret_armed)
+{
+	struct sp_bpf_probe probes[SP_ELF_LIMIT_PROBES];
+
+	for (size_t i = 0; i < f->probe_count; i++) {
+		const struct sp_ev_probe *p = &f->probes[i];
+		unsigned ahead = images->fast && p->flags & SP_PROBE_F_STUB ? 1 : 0;
+
+		probes[i] = (struct sp_bpf_probe){
+			.offset = p->file_offset + ahead,
+			.semaphore_offset = p->semaphore_offset,
+			.cookie = SP_COOKIE(f->first - (p->address + ahead), base, p->kind == SP_PROBE_END),
+		};
+	}
+	return sp_bpf_arm(images->bpf, fd, probes, f->probe_count, ret_armed);
+}
+
+static void write_events(struct sp_images *images, struct found *f, const char *path, uint32_t number)
+{
+	if (!images->recorder)
+		return;
+	f->image.image = number;
+	sp_recorder_add_text(images->recorder, &f->image.head, path, f->build_id, NULL);
+	for (size_t i = 0; i < f->event_count; i++) {
+		struct sp_head *ev = f->events[i];
+
+		if (ev->type == SP_EV_segment)
+			((struct sp_ev_segment *)ev)->image = number;
+		else if (ev->type == SP_EV_site)
+			((struct sp_ev_site *)ev)->image = number;
+		else if (ev->type == SP_EV_probe)
+			((struct sp_ev_probe *)ev)->image = number;
+		sp_recorder_add(images->recorder, SP_STREAM_RECORDER, ev);
+	}
+}
+
+static int take_image(struct sp_images *images, struct found *f, size_t index, struct image *key, int fd,
+		      const char *path)
+{
+	const char *why = NULL;
+	uint32_t base = 0;
+	int r = sp_elfscan_result(images->scan, index, &why);
+
+	if (r < 0 && r != -ENOEXEC)
+		sp_log_warning("%s: %s; its regions may be missing", path, why ? why : strerror(-r));
+	f->image.error = r;
+	if (f->probe_count) {
+		r = number_sites(images, f, &base);
+		if (r == 0)
+			r = arm(images, f, fd, base, &key->armed);
+		if (r < 0) {
+			sp_log_error("cannot arm the probes of %s: %s", path, strerror(-r));
+			f->image.error = r;
+		} else {
+			images->armed++;
+			for (size_t i = 0; i < f->event_count; i++)
+				if (f->events[i]->type == SP_EV_probe)
+					((struct sp_ev_probe *)f->events[i])->flags |= SP_PROBE_F_ARMED;
+			sp_log_verbose("armed %s: %zu region sites%s", path, (size_t)f->image.sites,
+				       images->fast ? ", fast probes" : "");
+		}
+	}
+	if (images->count == images->room) {
+		size_t room = images->room ? 2 * images->room : 64;
+		struct image *more = realloc(images->list, room * sizeof(*more));
+
+		if (!more) {
+			sp_bpf_disarm(key->armed);
+			return -ENOMEM;
+		}
+		images->list = more;
+		images->room = room;
+	}
+	images->list[images->count++] = *key;
+	write_events(images, f, path, (uint32_t)images->count);
+	return 0;
+}
+
+static void free_found(struct found *found, size_t count)
+{
+	for (size_t i = 0; found && i < count; i++) {
+		for (size_t k = 0; k < found[i].event_count; k++)
+			free(found[i].events[k]);
+		free(found[i].events);
+	}
+	free(found);
+}
+
+static int scan_new(struct sp_images *images, const int *fds, const char *const *paths, struct image *keys,
+		    size_t count)
+{
+	struct scan_run run = {.found = calloc(count, sizeof(struct found))};
+	struct sp_error err = {0};
+	int r = -ENOMEM;
+
+	if (!run.found)
+		return r;
+	r = sp_elfscan_run(images->scan, fds, count, on_event, &run, &err);
+	if (r < 0)
+		sp_log_error("cannot read the program's ELF files: %s", err.text[0] ? err.text : strerror(-r));
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = take_image(images, &run.found[i], i, &keys[i], fds[i], paths[i]);
+	free_found(run.found, count);
+	return r;
+}
+
+int sp_images_add(struct sp_images *images, const int *fds, const char *const *paths, size_t count)
+{
+	sp_cleanup(sp_freep) int *new_fds = calloc(count + 1, sizeof(*new_fds));
+	sp_cleanup(sp_freep) const char **new_paths = calloc(count + 1, sizeof(*new_paths));
+	sp_cleanup(sp_freep) struct image *keys = calloc(count + 1, sizeof(*keys));
+	size_t fresh = 0;
+	int r = new_fds && new_paths && keys ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < count && r == 0; i++) {
+		struct stat st;
+		struct image key;
+		bool known = false;
+
+		if (fstat(fds[i], &st) < 0 || !S_ISREG(st.st_mode))
+			continue;
+		key = (struct image){
+			.device = st.st_dev,
+			.inode = st.st_ino,
+			.size = (uint64_t)st.st_size,
+			.mtime = timespec_ns(st.st_mtim),
+			.ctime = timespec_ns(st.st_ctim),
+		};
+		for (size_t k = 0; k < fresh && !known; k++)
+			known = keys[k].inode == key.inode && keys[k].device == key.device;
+		if (known || is_known(images, &key))
+			continue;
+		new_fds[fresh] = fds[i];
+		new_paths[fresh] = paths[i];
+		keys[fresh++] = key;
+	}
+	if (r == 0 && fresh)
+		r = scan_new(images, new_fds, new_paths, keys, fresh);
+	for (size_t i = 0; i < count; i++)
+		close(fds[i]);
+	return r;
+}
+
+size_t sp_images_armed(const struct sp_images *images)
+{
+	return images->armed;
+}
+
+size_t sp_images_sites(const struct sp_images *images)
+{
+	return images->sites;
+}
+
+void sp_images_disarm(struct sp_images *images)
+{
+	for (size_t i = 0; images && i < images->count; i++) {
+		sp_bpf_disarm(images->list[i].armed);
+		images->list[i].armed = NULL;
+	}
+}
+
+void sp_images_free(struct sp_images *images)
+{
+	if (!images)
+		return;
+	sp_images_disarm(images);
+	sp_elfscan_free(images->scan);
+	free(images->list);
+	free(images);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "loader/output.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "userspace/base/log.h"
+
+#define JOURNAL "journal.spj"
+#define TRIES 10000
+
+static bool is_empty(int fd)
+{
+	int copy = dup(fd);
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *e;
+	bool empty = true;
+
+	if (!dir) {
+		if (copy >= 0)
+			close(copy);
+		return false;
+	}
+	while (empty && (e = readdir(dir)))
+		empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..");
+	closedir(dir);
+	return empty;
+}
+
+/* mkdir -p for the directories above. */
+static int make_parents(const char *path)
+{
+	char *copy = strdup(path);
+	int r = 0;
+
+	if (!copy)
+		return -ENOMEM;
+	for (char *slash = strchr(copy + 1, '/'); slash && r == 0; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		if (mkdir(copy, 0777) && errno != EEXIST)
+			r = -errno;
+		*slash = '/';
+	}
+	free(copy);
+	return r;
+}
+
+static int open_directory(const char *path, int *ret_fd)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+static int make_wanted(const char *path, struct sp_output *out)
+{
+	int r = make_parents(path);
+
+	if (r == 0 && mkdir(path, 0777) && errno != EEXIST)
+		r = -errno;
+	if (r == 0)
+		r = open_directory(path, &out->directory_fd);
+	if (r < 0) {
+		sp_log_error("cannot write to %s: %s", path, strerror(-r));
+		sp_log_hint("choose another directory with -o DIR, one that you may write to");
+		return r;
+	}
+	if (!is_empty(out->directory_fd)) {
+		sp_log_error("%s is not empty, and an earlier recording is never overwritten", path);
+		sp_log_hint("choose another directory with -o DIR, or remove this one first");
+		return -EEXIST;
+	}
+	out->directory = strdup(path);
+	return out->directory ? 0 : -ENOMEM;
+}
+
+static int make_default(const char *program, struct sp_output *out)
+{
+	char path[512];
+	int r = -EEXIST;
+
+	for (int i = 1; i < TRIES && r == -EEXIST; i++) {
+		if (i == 1)
+			snprintf(path, sizeof(path), "%.200s.sp", program);
+		else
+			snprintf(path, sizeof(path), "%.200s-%d.sp", program, i);
+		r = mkdir(path, 0777) ? -errno : 0;
+	}
+	if (r == 0)
+		r = open_directory(path, &out->directory_fd);
+	if (r < 0) {
+		sp_log_error("cannot make the directory %s here: %s", path, strerror(-r));
+		sp_log_hint("choose a directory with -o DIR, one that you may write to");
+		return r;
+	}
+	out->directory = strdup(path);
+	return out->directory ? 0 : -ENOMEM;
+}
+
+static int make_journal(struct sp_output *out, int *ret_fd)
+{
+	int fd = openat(out->directory_fd, JOURNAL, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+
+	if (fd < 0) {
+		int r = -errno;
+
+		sp_log_error("cannot write to %s: %s", out->directory, strerror(-r));
+		sp_log_hint("choose another directory with -o DIR");
+		return r;
+	}
+	if (asprintf(&out->journal, "%s/" JOURNAL, out->directory) < 0) {
+		out->journal = NULL;
+		close(fd);
+		return -ENOMEM;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+int sp_output_make(const char *wanted, const char *program, const struct sp_identity *identity,
+		   struct sp_output *ret_output, int *ret_journal_fd)
+{
+	struct sp_output out = {.directory_fd = -1};
+	int r = sp_identity_enter(identity);
+
+	if (r < 0) {
+		sp_log_error("cannot act as user %u: %s", (unsigned)identity->uid, strerror(-r));
+		return r;
+	}
+	r = wanted ? make_wanted(wanted, &out) : make_default(program, &out);
+	if (r == 0)
+		r = make_journal(&out, ret_journal_fd);
+	sp_identity_leave(identity);
+	if (r < 0) {
+		sp_output_clear(&out);
+		return r;
+	}
+	*ret_output = out;
+	return 0;
+}
+
+void sp_output_discard(struct sp_output *out, const struct sp_identity *identity)
+{
+	if (!out->directory || sp_identity_enter(identity) < 0)
+		return;
+	(void)unlinkat(out->directory_fd, JOURNAL, 0);
+	(void)rmdir(out->directory);
+	sp_identity_leave(identity);
+}
+
+void sp_output_clear(struct sp_output *out)
+{
+	free(out->directory);
+	free(out->journal);
+	if (out->directory_fd >= 0)
+		close(out->directory_fd);
+	*out = (struct sp_output){.directory_fd = -1};
+}
+
+double sp_output_disk_use(const struct sp_output *out)
+{
+	struct statvfs v;
+	double used;
+
+	if (fstatvfs(out->directory_fd, &v) || v.f_blocks == 0)
+		return 0;
+	used = (double)(v.f_blocks - v.f_bfree);
+	return used + (double)v.f_bavail > 0 ? used / (used + (double)v.f_bavail) : 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * output.h - the directory of a recording and its journal, made with the invoking user's rights.
+ */
+#ifndef SP_LOADER_OUTPUT_H
+#define SP_LOADER_OUTPUT_H
+
+#include "loader/identity.h"
+
+struct sp_output {
+	char *directory; /* as shown; absolute or relative to where we were started */
+	char *journal;	 /* path in it */
+	int directory_fd;
+};
+
+/* Makes the directory (@wanted, or `<program>.sp`, then `<program>-2.sp` … where that is taken) and an
+ * empty journal in it, whose descriptor is set. A directory that was asked for may exist if it is empty.
+ * Logs what is wrong. */
+int sp_output_make(const char *wanted, const char *program, const struct sp_identity *identity,
+		   struct sp_output *ret_output, int *ret_journal_fd);
+/* Takes away the journal and the directory, if nothing else is in it. */
+void sp_output_discard(struct sp_output *output, const struct sp_identity *identity);
+void sp_output_clear(struct sp_output *output);
+
+/* Share of the file system's space that is in use, 0 to 1, as df shows it. */
+double sp_output_disk_use(const struct sp_output *output);
+
+#endif

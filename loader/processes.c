@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * processes.c - which process image a mapping belongs to.
+ *
+ * The kernel maps a new program before the exec counts as done, so between the side band's "exec"
+ * (address space changed) and the BPF program's (exec done) mappings are those of an image that has no
+ * number yet: they wait.
+ */
+#include "loader/processes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "loader/procinfo.h"
+#include "loader/procmaps.h"
+#include "userspace/base/cleanup.h"
+#include "userspace/base/log.h"
+
+#define BUCKETS 1024
+#define BATCH 64 /* files scanned together */
+
+struct waiting {
+	struct waiting *next;
+	struct sp_mapping map;
+	char path[];
+};
+
+struct process {
+	struct process *next;
+	pid_t pid;
+	uint32_t number, before; /* of the image, and of the one before its last exec */
+	uint64_t since;		 /* ns: the image's begin */
+	uint64_t exec;		 /* ns: the last exec that began */
+	struct waiting *waiting;
+	bool ended; /* forgotten at the end of the round: its mappings may still be on their way */
+};
+
+struct sp_processes {
+	struct sp_recorder *recorder;
+	struct sp_images *images;
+	size_t count, ended;
+	struct process *buckets[BUCKETS];
+	int fds[BATCH];
+	char *paths[BATCH];
+	size_t batch;
+};
+
+int sp_processes_new(struct sp_recorder *recorder, struct sp_images *images,
+		     struct sp_processes **ret_processes)
+{
+	struct sp_processes *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->recorder = recorder;
+	p->images = images;
+	*ret_processes = p;
+	return 0;
+}
+
+static struct process **find(struct sp_processes *p, pid_t pid)
+{
+	struct process **at = &p->buckets[(unsigned)pid % BUCKETS];
+
+	while (*at && (*at)->pid != pid)
+		at = &(*at)->next;
+	return at;
+}
+
+static int scan_batch(struct sp_processes *p)
+{
+	size_t count = p->batch;
+	int r;
+
+	if (!count)
+		return 0;
+	p->batch = 0;
+	r = sp_images_add(p->images, p->fds, (const char *const *)p->paths, count);
+	for (size_t i = 0; i < count; i++)
+		free(p->paths[i]);
+	return r;
+}
+
+/* The file behind a mapping, while its process lives; later by its path, if it is still that file. */
+static int open_mapped(const struct sp_mapping *m)
+{
+	struct sp_procmap map = {.start = m->start, .end = m->end, .offset = m->file_offset,
+				 .inode = m->inode, .major = major(m->device), .minor = minor(m->device),
+				 .flags = SP_MAP_EXEC, .path = m->path};
+	struct stat st;
+	int fd;
+
+	if (sp_procmaps_open(m->pid, &map, &fd) == 0)
+		return fd;
+	fd = open(m->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd >= 0 && (fstat(fd, &st) || st.st_ino != m->inode || st.st_dev != m->device ||
+			!S_ISREG(st.st_mode))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static void add_map(struct sp_processes *p, const struct sp_mapping *m, uint32_t number)
+{
+	struct sp_ev_map ev = {
+		.head = {.type = SP_EV_map},
+		.time = m->time,
+		.start = m->start,
+		.end = m->end,
+		.file_offset = m->file_offset,
+		.device = m->device,
+		.inode = m->inode,
+		.process = number,
+		.pid = (uint32_t)m->pid,
+	};
+	struct stat st;
+	int fd = m->inode ? open_mapped(m) : -1;
+
+	/* On some file systems (overlayfs, btrfs) the mapping's numbers are not those of stat(2). */
+	if (fd >= 0 && fstat(fd, &st) == 0) {
+		ev.device = st.st_dev;
+		ev.inode = st.st_ino;
+	}
+	sp_recorder_add_text(p->recorder, &ev.head, m->path, NULL);
+	if (fd < 0)
+		return;
+	if (p->batch == BATCH)
+		(void)scan_batch(p);
+	p->fds[p->batch] = fd;
+	p->paths[p->batch] = strdup(m->path);
+	if (p->paths[p->batch])
+		p->batch++;
+	else
+		close(fd);
+}
+
+void sp_processes_map(struct sp_processes *p, const struct sp_mapping *m)
+{
+	struct process *process = *find(p, m->pid);
+	uint32_t number;
+
+	if (!process)
+		return; /* not ours */
+	if (process->exec > process->since && m->time >= process->exec) {
+		struct waiting *w = malloc(sizeof(*w) + strlen(m->path) + 1);
+
+		if (!w)
+			return;
+		w->map = *m;
+		w->map.path = strcpy(w->path, m->path);
+		w->next = process->waiting;
+		process->waiting = w;
+		return;
+	}
+	number = m->time >= process->since || (process->exec && m->time >= process->exec) ? process->number :
+											    process->before;
+	if (number)
+		add_map(p, m, number);
+}
+
+void sp_processes_exec(struct sp_processes *p, pid_t pid, uint64_t time)
+{
+	struct process *process = *find(p, pid);
+
+	if (process && time > process->exec)
+		process->exec = time;
+}
+
+static void release_waiting(struct sp_processes *p, struct process *process, bool use)
+{
+	while (process->waiting) {
+		struct waiting *w = process->waiting;
+
+		process->waiting = w->next;
+		if (use)
+			add_map(p, &w->map, process->number);
+		free(w);
+	}
+}
+
+/* What /proc tells about a new image. Of one that is gone already, the recording knows less. */
+static void describe(struct sp_processes *p, const struct sp_ev_task *task)
+{
+	struct sp_ev_process ev = {
+		.head = {.type = SP_EV_process},
+		.time = sp_now(),
+		.process = task->process,
+		.pid = task->pid,
+	};
+	sp_cleanup(sp_freep) struct sp_procinfo *info = calloc(1, sizeof(*info));
+
+	if (!info || sp_procinfo_read((pid_t)task->pid, info) < 0)
+		return;
+	ev.rank = info->rank.rank;
+	ev.size = info->rank.size;
+	sp_recorder_add_text(p->recorder, &ev.head, info->exe, info->command, info->rank.source,
+			     info->rank.job, NULL);
+}
+
+struct found_maps {
+	struct sp_processes *processes;
+	const struct sp_ev_task *task;
+};
+
+static int on_found_map(const struct sp_procmap *map, void *arg)
+{
+	struct found_maps *found = arg;
+	struct sp_mapping m = {
+		.time = found->task->time,
+		.start = map->start,
+		.end = map->end,
+		.file_offset = map->offset,
+		.device = makedev(map->major, map->minor),
+		.inode = map->inode,
+		.pid = (pid_t)found->task->pid,
+		.path = map->path,
+	};
+
+	if (map->flags & SP_MAP_EXEC)
+		add_map(found->processes, &m, found->task->process);
+	return 0;
+}
+
+void sp_processes_task(struct sp_processes *p, const struct sp_ev_task *task)
+{
+	struct process **at = find(p, (pid_t)task->pid), *process = *at;
+	bool fresh = !process || process->number != task->process;
+
+	if (!fresh)
+		return; /* one more thread */
+	if (!process) {
+		process = calloc(1, sizeof(*process));
+		if (!process)
+			return;
+		process->pid = (pid_t)task->pid;
+		*at = process;
+	}
+	process->before = task->cause == SP_TASK_EXEC ? process->number : 0;
+	process->number = task->process;
+	process->since = task->time;
+	process->ended = false;
+	p->count++;
+	release_waiting(p, process, task->cause == SP_TASK_EXEC);
+	if (task->cause != SP_TASK_FORK) /* a fork is what its parent is until it execs */
+		describe(p, task);
+	if (task->cause == SP_TASK_FOUND) {
+		struct found_maps found = {.processes = p, .task = task};
+
+		(void)sp_procmaps_read((pid_t)task->pid, on_found_map, &found);
+	}
+}
+
+void sp_processes_exit(struct sp_processes *p, const struct sp_ev_task_exit *exit)
+{
+	struct process *process = *find(p, (pid_t)exit->pid);
+
+	if (!process || exit->tid != exit->pid)
+		return;
+	process->ended = true;
+	p->ended++;
+}
+
+static void forget_ended(struct sp_processes *p)
+{
+	for (size_t i = 0; i < BUCKETS && p->ended; i++)
+		for (struct process **at = &p->buckets[i]; *at;) {
+			struct process *process = *at;
+
+			if (!process->ended) {
+				at = &process->next;
+				continue;
+			}
+			*at = process->next;
+			release_waiting(p, process, false);
+			free(process);
+		}
+	p->ended = 0;
+}
+
+int sp_processes_commit(struct sp_processes *p)
+{
+	int r = scan_batch(p);
+
+	forget_ended(p);
+	return r;
+}
+
+size_t sp_processes_count(const struct sp_processes *p)
+{
+	return p->count;
+}
+
+void sp_processes_free(struct sp_processes *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < BUCKETS; i++)
+		while (p->buckets[i]) {
+			struct process *process = p->buckets[i];
+
+			p->buckets[i] = process->next;
+			release_waiting(p, process, false);
+			free(process);
+		}
+	for (size_t i = 0; i < p->batch; i++) {
+		close(p->fds[i]);
+		free(p->paths[i]);
+	}
+	free(p);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * processes.h - the process images that are recorded: what they are, and which files they map.
+ *
+ * Joins two streams: lanes and execs from the BPF programs, which number the images, and mappings from
+ * the side band, which knows pids only. What is learned goes to the recorder and to the images.
+ */
+#ifndef SP_LOADER_PROCESSES_H
+#define SP_LOADER_PROCESSES_H
+
+#include "loader/images.h"
+#include "loader/recorder.h"
+#include "loader/sideband.h"
+
+struct sp_processes;
+
+int sp_processes_new(struct sp_recorder *recorder, struct sp_images *images,
+		     struct sp_processes **ret_processes);
+
+/* A lane began or ended. */
+void sp_processes_task(struct sp_processes *processes, const struct sp_ev_task *task);
+void sp_processes_exit(struct sp_processes *processes, const struct sp_ev_task_exit *exit);
+
+/* From the side band, after the tasks of the same time: an exec begins; something was mapped. */
+void sp_processes_exec(struct sp_processes *processes, pid_t pid, uint64_t time);
+void sp_processes_map(struct sp_processes *processes, const struct sp_mapping *mapping);
+
+/* Scans and arms the files that came up since the last time. */
+int sp_processes_commit(struct sp_processes *processes);
+
+/* Images recorded so far. */
+size_t sp_processes_count(const struct sp_processes *processes);
+
+void sp_processes_free(struct sp_processes *processes);
+
+#endif

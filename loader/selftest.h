@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * selftest.h - where probes may be put on this kernel, tried on a program of our own.
+ *
+ * A uprobe on the 5-byte nop is turned into a call by Linux 6.18, half the cost of a breakpoint; by
+ * other kernels it is single-stepped (many times the cost), refused, or accepted and never fired.
+ * The fast place is used only if it was seen to be patched, to count every call and to leave all
+ * results right; else the leading 1-byte nop, which must pass the same test.
+ */
+#ifndef SP_LOADER_SELFTEST_H
+#define SP_LOADER_SELFTEST_H
+
+#include <stdbool.h>
+
+#include "loader/bpf.h"
+
+struct sp_images;
+
+struct sp_selftest {
+	bool fast;	   /* put probes on the 5-byte nop */
+	double pair_ns;	   /* cost of a begin and its end, recorded, on this machine now */
+	char reason[160];  /* why not fast, or "" */
+	struct sp_images *images; /* still armed, since disarming is slow: free them at the end */
+};
+
+/* Takes about 50 ms. -errno, logged, if no place works: then nothing can be recorded. */
+int sp_selftest_run(struct sp_bpf *bpf, struct sp_selftest *ret_result);
+
+#endif
