@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * debug_info.c - the units of one ELF file by address, and its symbol table where they know
+ * nothing.
+ *
+ * libdwfl finds and opens the files (separate debug files, compressed sections, .gnu_debugdata).
+ * The tables here are our own, since libdw's lookups walk a unit, or the symbol table, anew for
+ * every address, and find no unit at all where the compiler wrote no .debug_aranges (clang).
+ */
+#include "userspace/analysis/debug_info.h"
+
+#include <dwarf.h>
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "userspace/analysis/debug_unit.h"
+#include "userspace/analysis/symbol_table.h"
+#include "userspace/base/cleanup.h"
+
+#define DEFAULT_DEBUG_PATH "+:.debug:/usr/lib/debug"
+#define MAX_UNIT_RANGES (64u << 20)
+
+struct unit_range {
+	uint64_t low, high;
+	uint64_t reach; /* highest end of this range and those before it */
+	uint32_t unit;
+};
+
+struct unit {
+	Dwarf_Die lines, functions;
+};
+
+struct sp_debug_info {
+	Dwfl_Callbacks callbacks;
+	char *debug_path;
+	Dwfl *dwfl;
+	Dwfl_Module *module;
+	GElf_Addr elf_bias;
+	Dwarf *dwarf;
+	Dwarf_Addr dwarf_bias;
+	const char *lines_file;
+	struct unit *units;
+	size_t n_units, units_capacity;
+	struct unit_range *ranges;
+	size_t n_ranges, ranges_capacity;
+	struct sp_symbol_table *symbols;
+};
+
+/* ---- opening ---- */
+
+static int open_regular(const char *path, const char **ret_reason)
+{
+	/* Not blocked by a FIFO that took the file's place. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat status;
+
+	if (fd < 0) {
+		int r = -errno;
+
+		*ret_reason = strerrordesc_np(-r);
+		return r;
+	}
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
+		close(fd);
+		*ret_reason = "not a regular file";
+		return -ENOEXEC;
+	}
+	return fd;
+}
+
+static int check_build_id(struct sp_debug_info *info, const char *expected, const char **ret_reason)
+{
+	Elf *elf = dwfl_module_getelf(info->module, &info->elf_bias);
+	const void *bits = NULL;
+	ssize_t length;
+
+	if (!elf) {
+		*ret_reason = dwfl_errmsg(-1);
+		return -ENOEXEC;
+	}
+	if (!expected || !*expected)
+		return 0;
+	length = dwelf_elf_gnu_build_id(elf, &bits);
+	if (length <= 0 || strlen(expected) != 2 * (size_t)length)
+		goto changed;
+	for (ssize_t i = 0; i < length; i++) {
+		char byte[3];
+
+		snprintf(byte, sizeof(byte), "%02x", ((const unsigned char *)bits)[i]);
+		if (strncasecmp(byte, expected + 2 * i, 2))
+			goto changed;
+	}
+	return 0;
+changed:
+	*ret_reason = "another build-id";
+	return -ESTALE;
+}
+
+/* ---- the units by address ---- */
+
+static int add_range(struct sp_debug_info *info, uint64_t low, uint64_t high, size_t unit)
+{
+	/* The linker leaves units of code that it discarded at 0. */
+	if (!low || low >= high || info->n_ranges >= MAX_UNIT_RANGES)
+		return 0;
+	if (info->n_ranges == info->ranges_capacity) {
+		size_t capacity = info->ranges_capacity ? info->ranges_capacity * 2 : 256;
+		struct unit_range *grown = reallocarray(info->ranges, capacity, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		info->ranges = grown;
+		info->ranges_capacity = capacity;
+	}
+	info->ranges[info->n_ranges++] =
+		(struct unit_range){.low = low, .high = high, .unit = (uint32_t)unit};
+	return 0;
+}
+
+/* For a unit that does not say where its code is: from its lines. */
+static int add_ranges_of_lines(struct sp_debug_info *info, Dwarf_Die *die, size_t unit)
+{
+	Dwarf_Lines *lines;
+	size_t n_lines;
+	uint64_t low = 0;
+
+	if (dwarf_getsrclines(die, &lines, &n_lines) != 0)
+		return 0;
+	for (size_t i = 0; i < n_lines; i++) {
+		Dwarf_Line *line = dwarf_onesrcline(lines, i);
+		Dwarf_Addr address;
+		bool end;
+		int r;
+
+		if (dwarf_lineaddr(line, &address) != 0 || dwarf_lineendsequence(line, &end) != 0)
+			continue;
+		if (!end) {
+			if (!low)
+				low = address;
+			continue;
+		}
+		r = add_range(info, low, address, unit);
+		if (r < 0)
+			return r;
+		low = 0;
+	}
+	return 0;
+}
+
+static int add_unit(struct sp_debug_info *info, Dwarf_Die *die, Dwarf_Die *split)
+{
+	size_t before = info->n_ranges, number = info->n_units;
+	Dwarf_Addr base, low, high;
+	ptrdiff_t at = 0;
+	int r = 0;
+
+	if (number == info->units_capacity) {
+		size_t capacity = number ? number * 2 : 64;
+		struct unit *grown = reallocarray(info->units, capacity, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		info->units = grown;
+		info->units_capacity = capacity;
+	}
+	info->units[info->n_units++] =
+		(struct unit){.lines = *die, .functions = split->addr ? *split : *die};
+	while (r == 0 && info->n_ranges < MAX_UNIT_RANGES &&
+	       (at = dwarf_ranges(die, at, &base, &low, &high)) > 0)
+		r = add_range(info, low, high, number);
+	if (r == 0 && info->n_ranges == before)
+		r = add_ranges_of_lines(info, die, number);
+	return r;
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct unit_range *x = a, *y = b;
+
+	if (x->low != y->low)
+		return x->low < y->low ? -1 : 1;
+	if (x->high != y->high)
+		return x->high > y->high ? -1 : 1;
+	return (x->unit > y->unit) - (x->unit < y->unit);
+}
+
+static int load_units(struct sp_debug_info *info)
+{
+	Dwarf_CU *unit = NULL;
+	uint64_t reach = 0;
+	uint8_t type;
+	Dwarf_Die die, split;
+	int r;
+
+	while (dwarf_get_units(info->dwarf, unit, &unit, NULL, &type, &die, &split) == 0) {
+		if (type != DW_UT_compile && type != DW_UT_skeleton)
+			continue;
+		r = add_unit(info, &die, &split);
+		if (r < 0)
+			return r;
+	}
+	if (info->n_ranges)
+		qsort(info->ranges, info->n_ranges, sizeof(*info->ranges), compare_ranges);
+	for (size_t i = 0; i < info->n_ranges; i++) {
+		if (info->ranges[i].high > reach)
+			reach = info->ranges[i].high;
+		info->ranges[i].reach = reach;
+	}
+	return 0;
+}
+
+/* The unit with the innermost range around an address, or UINT32_MAX. */
+static uint32_t find_unit(const struct sp_debug_info *info, uint64_t address)
+{
+	size_t low = 0, high = info->n_ranges;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (info->ranges[middle].low <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (low-- && info->ranges[low].reach > address)
+		if (info->ranges[low].high > address)
+			return info->ranges[low].unit;
+	return UINT32_MAX;
+}
+
+/* ---- life cycle ---- */
+
+static int load(struct sp_debug_info *info)
+{
+	const char *main_file = NULL, *debug_file = NULL;
+	int r;
+
+	info->dwarf = dwfl_module_getdwarf(info->module, &info->dwarf_bias);
+	if (info->dwarf) {
+		dwfl_module_info(info->module, NULL, NULL, NULL, NULL, NULL, &main_file,
+				 &debug_file);
+		info->lines_file = debug_file ? debug_file : main_file;
+		r = load_units(info);
+		if (r < 0)
+			return r;
+	}
+	return sp_symbol_table_read(info->module, &info->symbols);
+}
+
+int sp_debug_info_open(const char *path, const char *build_id, const char *debug_path,
+		       struct sp_debug_info **ret_info, const char **ret_reason)
+{
+	struct sp_debug_info *info;
+	int fd, r;
+
+	fd = open_regular(path, ret_reason);
+	if (fd < 0)
+		return fd;
+	info = calloc(1, sizeof(*info));
+	if (info)
+		info->debug_path = strdup(debug_path ? debug_path : DEFAULT_DEBUG_PATH);
+	if (!info || !info->debug_path) {
+		close(fd);
+		sp_debug_info_free(info);
+		*ret_reason = "out of memory";
+		return -ENOMEM;
+	}
+	info->callbacks.find_elf = dwfl_build_id_find_elf;
+	info->callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
+	info->callbacks.section_address = dwfl_offline_section_address;
+	info->callbacks.debuginfo_path = &info->debug_path;
+	info->dwfl = dwfl_begin(&info->callbacks);
+	if (info->dwfl) {
+		dwfl_report_begin(info->dwfl);
+		info->module = dwfl_report_elf(info->dwfl, path, path, fd, 0, true);
+		dwfl_report_end(info->dwfl, NULL, NULL);
+	}
+	if (!info->module) {
+		close(fd);
+		*ret_reason = dwfl_errmsg(-1);
+		sp_debug_info_free(info);
+		return -ENOEXEC;
+	}
+	r = check_build_id(info, build_id, ret_reason);
+	if (r == 0) {
+		r = load(info);
+		*ret_reason = "out of memory";
+	}
+	if (r < 0) {
+		sp_debug_info_free(info);
+		return r;
+	}
+	*ret_info = info;
+	return 0;
+}
+
+void sp_debug_info_free(struct sp_debug_info *info)
+{
+	if (!info)
+		return;
+	if (info->dwfl)
+		dwfl_end(info->dwfl);
+	free(info->debug_path);
+	free(info->units);
+	free(info->ranges);
+	sp_symbol_table_free(info->symbols);
+	free(info);
+}
+
+bool sp_debug_info_has_lines(const struct sp_debug_info *info, const char **ret_file)
+{
+	*ret_file = info->lines_file;
+	return info->dwarf != NULL;
+}
+
+/* ---- looking up ---- */
+
+struct request {
+	uint64_t address; /* in the DWARF file's terms */
+	size_t index;
+	uint32_t unit;
+};
+
+static int compare_requests(const void *a, const void *b)
+{
+	const struct request *x = a, *y = b;
+
+	if (x->unit != y->unit)
+		return x->unit < y->unit ? -1 : 1;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+/* The symbol table names the function that was not inlined where DWARF does not, and where DWARF
+ * has but the last part of a C++ name (lambdas, for which gcc writes no linker name). */
+static size_t name_by_symbol(const struct sp_debug_info *info, uint64_t address,
+			     struct sp_debug_frame *frames, size_t n_frames)
+{
+	struct sp_debug_frame *last = &frames[n_frames ? n_frames - 1 : 0];
+	const char *name;
+
+	if (!n_frames)
+		*last = (struct sp_debug_frame){0};
+	if (last->function && !strncmp(last->function, "_Z", 2))
+		return n_frames;
+	name = sp_symbol_table_find(info->symbols, address + info->elf_bias);
+	if (name && (!last->function || !strncmp(name, "_Z", 2)))
+		last->function = name;
+	return last->function || last->file ? (n_frames ? n_frames : 1) : 0;
+}
+
+int sp_debug_info_find(struct sp_debug_info *info, const uint64_t *addresses, size_t n,
+		       sp_debug_found found, void *context)
+{
+	sp_cleanup(sp_freep) struct request *requests = calloc(n ? n : 1, sizeof(*requests));
+	struct sp_debug_frame frames[SP_DEBUG_MAX_INLINED];
+	struct sp_debug_unit *unit = NULL;
+	int r = 0;
+
+	if (!requests)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t address = addresses[i] + info->elf_bias - info->dwarf_bias;
+
+		requests[i] = (struct request){address, i, find_unit(info, address)};
+	}
+	if (n)
+		qsort(requests, n, sizeof(*requests), compare_requests);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		const struct request *request = &requests[i];
+		size_t n_frames = 0;
+
+		if (request->unit != UINT32_MAX) {
+			if (i == 0 || request[-1].unit != request->unit) {
+				struct unit *place = &info->units[request->unit];
+
+				sp_debug_unit_free(unit);
+				unit = NULL;
+				r = sp_debug_unit_read(&place->lines, &place->functions, &unit);
+				if (r < 0)
+					break;
+			}
+			n_frames = sp_debug_unit_find(unit, request->address, frames);
+		}
+		n_frames = name_by_symbol(info, addresses[request->index], frames, n_frames);
+		r = found(context, request->index, frames, n_frames);
+	}
+	sp_debug_unit_free(unit);
+	return r;
+}

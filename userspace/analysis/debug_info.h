@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * debug_info.h - from addresses in one ELF file to functions and source lines, by libdw.
+ *
+ * The file and its debug files are taken to be hostile. What is malformed in a way that libdw or
+ * this code notices gives fewer answers, never wrong memory accesses here; but libdw itself maps
+ * files (one that is truncated meanwhile kills its reader) and has had bugs. Hence symbols.c calls
+ * this in a child process, where a crash costs the answers of one file.
+ *
+ * The network is never touched: callers unset DEBUGINFOD_URLS before.
+ */
+#ifndef SP_ANALYSIS_DEBUG_INFO_H
+#define SP_ANALYSIS_DEBUG_INFO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SP_DEBUG_MAX_INLINED \
+	64 /* frames at one address; the outermost is kept, of the others the inner ones */
+
+/* One function at an address. Raw linker names; NULL is unknown. */
+struct sp_debug_frame {
+	const char *function;
+	const char *file; /* absolute wherever the compiler recorded its directory */
+	uint32_t line;	  /* 0 unknown */
+};
+
+struct sp_debug_info;
+
+/* Opens @path. A file whose build-id is not @build_id (hexadecimal; NULL or "": not known) is
+ * refused with -ESTALE: its lines would be wrong. Other failures: -ENOENT and its like from
+ * opening, -ENOEXEC for what is not an ELF file that libdw takes. On failure @ret_reason gets half
+ * a sentence ("is not an ELF file"), static or living until the next call.
+ * @debug_path: where to search separate debug files, in the syntax of libdwfl, NULL for the
+ * default: beside the file, in .debug/ and under /usr/lib/debug. */
+int sp_debug_info_open(const char *path, const char *build_id, const char *debug_path,
+		       struct sp_debug_info **ret_info, const char **ret_reason);
+/* NULL is fine. */
+void sp_debug_info_free(struct sp_debug_info *info);
+
+/* True if there is DWARF, in the file or in a separate one, which @ret_file then names (else NULL).
+ */
+bool sp_debug_info_has_lines(const struct sp_debug_info *info, const char **ret_file);
+
+/* Called with the frames, innermost first, of addresses[index]. @n_frames is 0 if nothing is known.
+ * A frame from a symbol table has no file and line. Nonzero stops, and is returned. */
+typedef int (*sp_debug_found)(void *context, size_t index, const struct sp_debug_frame *frames,
+			      size_t n_frames);
+
+/* Looks up @n link-time addresses, best in ascending order, and calls @found once for each, in an
+ * order of its own. Each compilation unit is read once. */
+int sp_debug_info_find(struct sp_debug_info *info, const uint64_t *addresses, size_t n,
+		       sp_debug_found found, void *context);
+
+#endif

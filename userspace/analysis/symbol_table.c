@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * symbol_table.c - functions of an ELF symbol table, sorted by address, one name for each address.
+ *
+ * A symbol with a size ends there, and the gap behind it has no name: in a stripped library that is
+ * the code of functions that are not exported. A symbol without a size reaches to the next one.
+ */
+#include "userspace/analysis/symbol_table.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct symbol {
+	uint64_t start, end;
+	const char *name; /* libdwfl's */
+	uint8_t rank;	  /* of names for one address the lowest wins */
+	bool sized;
+};
+
+struct sp_symbol_table {
+	size_t n_symbols;
+	struct symbol symbols[];
+};
+
+static int compare_symbols(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static uint8_t symbol_rank(const GElf_Sym *symbol, const char *name)
+{
+	int binding = GELF_ST_BIND(symbol->st_info);
+	uint8_t rank = binding == STB_GLOBAL ? 0 : binding == STB_WEAK ? 1 : 2;
+
+	if (GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE)
+		rank += 6;
+	else if (!symbol->st_size)
+		rank += 3;
+	return (uint8_t)(rank * 2 + (name[0] == '_' && name[1] == '_'));
+}
+
+static void keep_one_per_address(struct sp_symbol_table *table)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->n_symbols; i++) {
+		struct symbol *last = kept ? &table->symbols[kept - 1] : NULL;
+
+		if (last && last->start == table->symbols[i].start)
+			continue;
+		if (last && !last->sized)
+			last->end = table->symbols[i].start;
+		table->symbols[kept++] = table->symbols[i];
+	}
+	table->n_symbols = kept;
+}
+
+int sp_symbol_table_read(Dwfl_Module *module, struct sp_symbol_table **ret_table)
+{
+	int count = dwfl_module_getsymtab(module);
+	struct sp_symbol_table *table;
+
+	if (count < 0)
+		count = 0;
+	table = calloc(1, sizeof(*table) + (size_t)count * sizeof(table->symbols[0]));
+	if (!table)
+		return -ENOMEM;
+	for (int i = 1; i < count; i++) {
+		GElf_Sym symbol;
+		GElf_Addr address;
+		GElf_Word section;
+		Elf *elf;
+		Dwarf_Addr bias;
+		const char *name = dwfl_module_getsym_info(module, i, &symbol, &address, &section,
+							   &elf, &bias);
+		int type = GELF_ST_TYPE(symbol.st_info);
+
+		if (!name || !*name || section == SHN_UNDEF || section == SHN_ABS || !address ||
+		    (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
+			continue;
+		table->symbols[table->n_symbols++] = (struct symbol){
+			.start = address,
+			.end = symbol.st_size ? address + symbol.st_size : UINT64_MAX,
+			.name = name,
+			.rank = symbol_rank(&symbol, name),
+			.sized = symbol.st_size != 0,
+		};
+	}
+	if (table->n_symbols)
+		qsort(table->symbols, table->n_symbols, sizeof(*table->symbols), compare_symbols);
+	keep_one_per_address(table);
+	*ret_table = table;
+	return 0;
+}
+
+const char *sp_symbol_table_find(const struct sp_symbol_table *table, uint64_t address)
+{
+	size_t low = 0, high = table->n_symbols;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (table->symbols[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && address < table->symbols[low - 1].end ? table->symbols[low - 1].name : NULL;
+}
+
+void sp_symbol_table_free(struct sp_symbol_table *table)
+{
+	free(table);
+}

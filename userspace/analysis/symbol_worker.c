@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * symbol_worker.c - the worker: looks up, sends messages, dies alone.
+ *
+ * Every text is sent once, before the first message that names its number.
+ */
+#include "userspace/analysis/symbol_worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "userspace/analysis/debug_info.h"
+#include "userspace/analysis/names.h"
+#include "userspace/base/cleanup.h"
+#include "userspace/base/pool.h"
+
+_Static_assert(SP_WORKER_MAX_FRAMES >= SP_DEBUG_MAX_INLINED, "every chain fits a message");
+
+/* ---- the worker's end ---- */
+
+struct worker {
+	struct sp_pool *texts;
+	uint32_t *readable; /* by number of a linker name: number of its readable form + 1 */
+	size_t readable_capacity;
+	unsigned char buffer[64 << 10];
+	size_t used;
+	int (*write)(void *context, const void *bytes, size_t size);
+	void *context;
+};
+
+static int flush(struct worker *worker)
+{
+	int r = worker->used ? worker->write(worker->context, worker->buffer, worker->used) : 0;
+
+	worker->used = 0;
+	return r;
+}
+
+static int put(struct worker *worker, const void *bytes, size_t size)
+{
+	const unsigned char *from = bytes;
+
+	while (size) {
+		size_t room = sizeof(worker->buffer) - worker->used;
+		size_t part = size < room ? size : room;
+
+		memcpy(worker->buffer + worker->used, from, part);
+		worker->used += part;
+		from += part;
+		size -= part;
+		if (worker->used == sizeof(worker->buffer)) {
+			int r = flush(worker);
+
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+static int send_message(struct worker *worker, enum sp_worker_kind kind, const void *first,
+			size_t first_size, const void *second, size_t second_size)
+{
+	struct sp_worker_header header = {kind, (uint32_t)(first_size + second_size)};
+	int r = put(worker, &header, sizeof(header));
+
+	if (r == 0)
+		r = put(worker, first, first_size);
+	return r == 0 ? put(worker, second, second_size) : r;
+}
+
+static int send_text(struct worker *worker, const char *text, uint32_t *ret_id)
+{
+	uint32_t count = sp_pool_count(worker->texts);
+	int r;
+
+	*ret_id = SP_WORKER_NO_TEXT;
+	if (!text || !*text)
+		return 0;
+	r = sp_pool_number(worker->texts, text, ret_id);
+	if (r < 0 || *ret_id < count)
+		return r;
+	return send_message(worker, SP_WORKER_TEXT, text, strnlen(text, SP_WORKER_MAX_TEXT), NULL,
+			    0);
+}
+
+/* The readable form of a linker name that was sent as number @raw. */
+static int send_readable(struct worker *worker, uint32_t raw, uint32_t *ret_id)
+{
+	sp_cleanup(sp_freep) char *name = NULL;
+	int r;
+
+	*ret_id = raw;
+	if (raw == SP_WORKER_NO_TEXT)
+		return 0;
+	if (raw >= worker->readable_capacity) {
+		size_t capacity = (size_t)raw * 2 + 64;
+		uint32_t *grown = reallocarray(worker->readable, capacity, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		memset(grown + worker->readable_capacity, 0,
+		       (capacity - worker->readable_capacity) * sizeof(*grown));
+		worker->readable = grown;
+		worker->readable_capacity = capacity;
+	}
+	if (!worker->readable[raw]) {
+		name = sp_name_demangle(sp_pool_at(worker->texts, raw));
+		if (name) {
+			r = send_text(worker, name, ret_id);
+			if (r < 0)
+				return r;
+		}
+		worker->readable[raw] = *ret_id + 1;
+	}
+	*ret_id = worker->readable[raw] - 1;
+	return 0;
+}
+
+static int send_place(void *context, size_t index, const struct sp_debug_frame *frames,
+		      size_t n_frames)
+{
+	struct sp_worker_frame sent[SP_WORKER_MAX_FRAMES];
+	struct worker *worker = context;
+	uint32_t number = (uint32_t)index;
+
+	for (size_t i = 0; i < n_frames; i++) {
+		int r = send_text(worker, frames[i].function, &sent[i].raw);
+
+		if (r == 0)
+			r = send_readable(worker, sent[i].raw, &sent[i].function);
+		if (r == 0)
+			r = send_text(worker, frames[i].file, &sent[i].file);
+		if (r < 0)
+			return r;
+		sent[i].line = frames[i].line;
+	}
+	return send_message(worker, SP_WORKER_PLACE, &number, sizeof(number), sent,
+			    n_frames * sizeof(sent[0]));
+}
+
+static int send_status(struct worker *worker, enum sp_symbols_status status, const char *reason)
+{
+	uint32_t number = status;
+
+	return send_message(worker, SP_WORKER_STATUS, &number, sizeof(number), reason,
+			    strlen(reason));
+}
+
+static int work(struct worker *worker, const struct sp_symbol_job *job)
+{
+	struct sp_debug_info *info = NULL;
+	const char *reason = "", *debug_file = NULL;
+	int r = sp_debug_info_open(job->path, job->build_id, job->debug_path, &info, &reason);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		r = send_status(worker,
+				r == -ESTALE	? SP_SYMBOLS_CHANGED
+				: r == -ENOEXEC ? SP_SYMBOLS_DAMAGED
+						: SP_SYMBOLS_MISSING,
+				reason);
+	} else {
+		r = send_status(worker,
+				sp_debug_info_has_lines(info, &debug_file) ? SP_SYMBOLS_LINES
+									   : SP_SYMBOLS_NAMES,
+				"");
+		if (r == 0 && debug_file)
+			r = send_message(worker, SP_WORKER_DEBUG_FILE, debug_file,
+					 strnlen(debug_file, SP_WORKER_MAX_TEXT), NULL, 0);
+		if (r == 0)
+			r = flush(worker); /* known even if the rest goes wrong */
+		if (r == 0)
+			r = sp_debug_info_find(info, job->addresses, job->n, send_place, worker);
+	}
+	if (r == 0)
+		r = send_message(worker, SP_WORKER_END, NULL, 0, NULL, 0);
+	if (r == 0)
+		r = flush(worker);
+	sp_debug_info_free(info);
+	return r;
+}
+
+static int run(const struct sp_symbol_job *job, int (*write)(void *, const void *, size_t),
+	       void *context)
+{
+	struct worker *worker = calloc(1, sizeof(*worker));
+	int r;
+
+	if (!worker)
+		return -ENOMEM;
+	worker->write = write;
+	worker->context = context;
+	worker->texts = sp_pool_new();
+	r = worker->texts ? work(worker, job) : -ENOMEM;
+	sp_pool_free(worker->texts);
+	free(worker->readable);
+	free(worker);
+	return r;
+}
+
+/* ---- in a child ---- */
+
+static int write_pipe(void *context, const void *bytes, size_t size)
+{
+	int fd = *(int *)context;
+
+	while (size) {
+		ssize_t n = write(fd, bytes, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		bytes = (const char *)bytes + n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+/* A damaged file must cost no more than its own answers: no core file, no endless memory, no words
+ * of the C library on the user's terminal. */
+static void confine(pid_t parent)
+{
+	struct rlimit limit = {0, 0};
+	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	setrlimit(RLIMIT_CORE, &limit);
+#ifndef __SANITIZE_ADDRESS__
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null >= 0) {
+		dup2(null, STDOUT_FILENO);
+		dup2(null, STDERR_FILENO);
+	}
+	if (pages > 0 && page > 0) {
+		limit.rlim_cur = limit.rlim_max = (rlim_t)pages / 4 * 3 * (rlim_t)page;
+		setrlimit(RLIMIT_DATA, &limit);
+	}
+#else
+	(void)pages;
+	(void)page;
+#endif
+	unsetenv("DEBUGINFOD_URLS");
+}
+
+int sp_worker_start(const struct sp_symbol_job *job, pid_t *ret_pid, int *ret_fd)
+{
+	pid_t parent = getpid(), pid;
+	int ends[2], r;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	pid = fork();
+	if (pid < 0) {
+		r = -errno;
+		close(ends[0]);
+		close(ends[1]);
+		return r;
+	}
+	if (pid == 0) {
+		close(ends[0]);
+		confine(parent);
+		_exit(run(job, write_pipe, &ends[1]) == 0 ? 0 : 1);
+	}
+	close(ends[1]);
+	*ret_pid = pid;
+	*ret_fd = ends[0];
+	return 0;
+}
+
+/* ---- in this process ---- */
+
+struct here {
+	struct sp_worker_reader *reader;
+	const struct sp_symbol_sink *sink;
+};
+
+static int write_here(void *context, const void *bytes, size_t size)
+{
+	struct here *here = context;
+
+	return sp_worker_feed(here->reader, bytes, size, here->sink);
+}
+
+int sp_worker_run_here(const struct sp_symbol_job *job, struct sp_worker_reader *reader,
+		       const struct sp_symbol_sink *sink)
+{
+	struct here here = {reader, sink};
+
+	unsetenv("DEBUGINFOD_URLS");
+	return run(job, write_here, &here);
+}

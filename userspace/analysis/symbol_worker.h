@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * symbol_worker.h - reads the debug information of one module, in a process that may die of it.
+ *
+ * The worker sends messages through a pipe. The reader takes them for what they are, bytes from a
+ * process that has read a hostile file: everything in them is checked.
+ */
+#ifndef SP_ANALYSIS_SYMBOL_WORKER_H
+#define SP_ANALYSIS_SYMBOL_WORKER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "userspace/analysis/symbols.h"
+
+#define SP_WORKER_NO_TEXT UINT32_MAX
+#define SP_WORKER_MAX_TEXT (64u << 10) /* longer ones are cut */
+#define SP_WORKER_MAX_FRAMES 64
+
+struct sp_symbol_job {
+	const char *path;
+	const char *build_id;
+	const char *debug_path;
+	const uint64_t *addresses; /* ascending */
+	size_t n;
+};
+
+/* A message is a header and its bytes, in native byte order, since both ends are one program. */
+struct sp_worker_header {
+	uint32_t kind, bytes;
+};
+
+enum sp_worker_kind {
+	SP_WORKER_STATUS = 1,	  /* u32 enum sp_symbols_status, then the reason */
+	SP_WORKER_DEBUG_FILE = 2, /* path */
+	SP_WORKER_TEXT = 3,	  /* the next number, from 0 */
+	SP_WORKER_PLACE = 4,	  /* u32 index of the address, then frames, innermost first */
+	SP_WORKER_END = 5,	  /* everything was sent */
+};
+
+/* A frame whose texts are numbers of texts sent before. */
+struct sp_worker_frame {
+	uint32_t function, raw, file, line;
+};
+
+/* Called by the reader. Nonzero stops it. */
+struct sp_symbol_sink {
+	int (*status)(void *context, enum sp_symbols_status status, const char *reason);
+	int (*debug_file)(void *context, const char *path);
+	int (*text)(void *context, const char *text); /* the next number */
+	int (*place)(void *context, uint32_t index, const struct sp_worker_frame *frames,
+		     uint32_t n_frames);
+	void *context;
+};
+
+/* ---- reading messages ---- */
+
+struct sp_worker_reader {
+	unsigned char *buffer;
+	size_t used, capacity;
+	uint32_t n_texts;
+	size_t n_addresses; /* to be set before */
+	int finished;	    /* the worker said that it is done */
+};
+
+/* Takes the next bytes. -EBADMSG for what no worker sends, -ENOMEM, or what the sink said. */
+int sp_worker_feed(struct sp_worker_reader *reader, const void *bytes, size_t size,
+		   const struct sp_symbol_sink *sink);
+void sp_worker_reader_done(struct sp_worker_reader *reader);
+
+/* ---- running ---- */
+
+/* Does the job in this process, handing the messages to the reader. */
+int sp_worker_run_here(const struct sp_symbol_job *job, struct sp_worker_reader *reader,
+		       const struct sp_symbol_sink *sink);
+/* Does it in a child; its messages come out of *ret_fd (non-blocking), to be closed. The child is
+ * to be waited for. */
+int sp_worker_start(const struct sp_symbol_job *job, pid_t *ret_pid, int *ret_fd);
+
+#endif

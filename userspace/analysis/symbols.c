@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * symbols.c - keeps modules, their addresses and what is known of them.
+ *
+ * Every module keeps its resolved addresses sorted, so that a find is a binary search; what was
+ * added since stands apart until the next resolve. Texts are interned: equal ones are equal
+ * pointers.
+ */
+#include "userspace/analysis/symbols.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "userspace/analysis/symbols_private.h"
+#include "userspace/base/array.h"
+#include "userspace/base/cleanup.h"
+
+#define PATIENCE_S 60
+
+/* ---- modules and addresses ---- */
+
+int sp_symbols_new(const struct sp_symbols_options *options, struct sp_symbols **ret_symbols)
+{
+	struct sp_symbols *symbols = calloc(1, sizeof(*symbols));
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (!symbols)
+		return -ENOMEM;
+	if (options)
+		symbols->options = *options;
+	if (!symbols->options.jobs)
+		symbols->options.jobs = cpus > 0 ? (unsigned int)cpus : 1;
+	if (symbols->options.jobs > SP_SYMBOLS_MAX_JOBS)
+		symbols->options.jobs = SP_SYMBOLS_MAX_JOBS;
+	if (!symbols->options.patience_s)
+		symbols->options.patience_s = PATIENCE_S;
+	symbols->texts = sp_pool_new();
+	symbols->keys = sp_pool_new();
+	symbols->unknown_text = symbols->texts ? sp_pool_add(symbols->texts, "??") : NULL;
+	if (!symbols->unknown_text || !symbols->keys) {
+		sp_symbols_free(symbols);
+		return -ENOMEM;
+	}
+	symbols->unknown_frame = (struct sp_frame){symbols->unknown_text, symbols->unknown_text,
+						   symbols->unknown_text, 0};
+	symbols->unknown = (struct sp_symbol){&symbols->unknown_frame, 1};
+	*ret_symbols = symbols;
+	return 0;
+}
+
+void sp_symbols_free(struct sp_symbols *symbols)
+{
+	if (!symbols)
+		return;
+	for (size_t i = 0; i < symbols->n_modules; i++) {
+		struct sp_symbols_file *module = &symbols->modules[i];
+
+		for (size_t k = 0; k < module->n_entries; k++)
+			free((void *)module->entries[k].symbol.frames);
+		free(module->entries);
+		free(module->pending);
+		free(module->reason);
+		free(module->debug_file);
+	}
+	free(symbols->modules);
+	sp_pool_free(symbols->texts);
+	sp_pool_free(symbols->keys);
+	free(symbols);
+}
+
+/* What can be told from the file's first bytes, without libelf: its time, and if it is linked for
+ * fixed addresses. */
+static void look_at_file(struct sp_symbols_module *module)
+{
+	sp_cleanup(sp_closep) int fd =
+		open(module->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	unsigned char head[18];
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+		return;
+	module->changed = status.st_mtim;
+	if (pread(fd, head, sizeof(head), 0) != sizeof(head) || memcmp(head, "\177ELF", 4))
+		return;
+	module->fixed_address =
+		(head[5] == 2 ? head[16] << 8 | head[17] : head[17] << 8 | head[16]) == 2;
+}
+
+int sp_symbols_add_module(struct sp_symbols *symbols, const char *path, const char *build_id,
+			  uint32_t *ret_module)
+{
+	sp_cleanup(sp_freep) char *key = NULL;
+	struct sp_symbols_file *file;
+	uint32_t number;
+	int r;
+
+	if (!build_id)
+		build_id = "";
+	if (asprintf(&key, "%s %s", build_id, path) < 0) {
+		key = NULL;
+		return -ENOMEM;
+	}
+	r = sp_pool_number(symbols->keys, key, &number);
+	if (r < 0)
+		return r;
+	if (number == symbols->n_modules) {
+		file = sp_array_add(&symbols->modules, &symbols->n_modules,
+				    &symbols->modules_capacity);
+		if (!file)
+			return -ENOMEM;
+		file->public.reason = file->public.debug_file = "";
+		file->public.path = sp_pool_add(symbols->texts, path);
+		file->public.build_id = sp_pool_add(symbols->texts, build_id);
+		if (!file->public.path || !file->public.build_id)
+			return -ENOMEM;
+		look_at_file(&file->public);
+	}
+	*ret_module = number;
+	return 0;
+}
+
+size_t sp_symbols_n_modules(const struct sp_symbols *symbols)
+{
+	return symbols->n_modules;
+}
+
+const struct sp_symbols_module *sp_symbols_module(const struct sp_symbols *symbols, uint32_t module)
+{
+	return module < symbols->n_modules ? &symbols->modules[module].public : NULL;
+}
+
+int sp_symbols_add(struct sp_symbols *symbols, uint32_t number, uint64_t address)
+{
+	struct sp_symbols_file *module;
+	uint64_t *added;
+
+	if (number >= symbols->n_modules)
+		return -EINVAL;
+	module = &symbols->modules[number];
+	if (module->n_pending && module->pending[module->n_pending - 1] == address)
+		return 0;
+	added = sp_array_add(&module->pending, &module->n_pending, &module->pending_capacity);
+	if (!added)
+		return -ENOMEM;
+	*added = address;
+	return 0;
+}
+
+int sp_symbols_compare_addresses(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+struct sp_symbols_entry *sp_symbols_entry_find(const struct sp_symbols_file *module,
+					       uint64_t address)
+{
+	/* The address is an entry's first member. */
+	return module->n_entries ? bsearch(&address, module->entries, module->n_entries,
+					   sizeof(*module->entries), sp_symbols_compare_addresses)
+				 : NULL;
+}
+
+const struct sp_symbol *sp_symbols_find(const struct sp_symbols *symbols, uint32_t module,
+					uint64_t address)
+{
+	const struct sp_symbols_entry *entry =
+		module < symbols->n_modules
+			? sp_symbols_entry_find(&symbols->modules[module], address)
+			: NULL;
+
+	return entry && entry->symbol.n_frames ? &entry->symbol : &symbols->unknown;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * symbols.h - from addresses to functions, inlined calls and source lines.
+ *
+ * Life cycle: new; name the modules; add addresses, duplicates welcome; resolve; find, as often as
+ * wanted; free. Addresses may be added again after a resolve, for a further one.
+ *
+ * Addresses are link-time addresses (run-time address − load bias). For return addresses, found on
+ * stacks, pass address − 1: the call, not what follows it.
+ *
+ * Cost: each distinct address is looked up once, each compilation unit is read once. Memory: about
+ * 24 bytes an address, and each distinct text once. Each module is read in a child process of its
+ * own, several at a time; files are never trusted: one that is damaged, changed, gone or hostile
+ * gives unknown addresses and a reason, never a failure. The network is not used.
+ */
+#ifndef SP_ANALYSIS_SYMBOLS_H
+#define SP_ANALYSIS_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+struct sp_symbols;
+
+struct sp_symbols_options {
+	const char *debug_path;	 /* where to search separate debug files; NULL: as debuggers do */
+	unsigned int jobs;	 /* modules read at a time; 0: one for each CPU, at most 8 */
+	unsigned int patience_s; /* a module without progress for so long is given up; 0: 60 */
+	bool in_process; /* no child processes: for tests; a crash of libdw is then one of ours */
+	/* Called now and then while resolving, or NULL. */
+	void (*progress)(void *context, size_t done, size_t total);
+	void *context;
+};
+
+/* How well a module is known. Everything but LINES and NAMES comes with a reason. */
+enum sp_symbols_status {
+	SP_SYMBOLS_PENDING = 0, /* nothing was resolved yet */
+	SP_SYMBOLS_LINES = 1,	/* has debug information */
+	SP_SYMBOLS_NAMES = 2,	/* has at most a symbol table: build with -g */
+	SP_SYMBOLS_CHANGED = 3, /* another build than the one recorded: not used */
+	SP_SYMBOLS_MISSING = 4, /* cannot be read */
+	SP_SYMBOLS_DAMAGED = 5, /* is not ELF, or reading it went wrong; may have answers */
+};
+
+struct sp_symbols_module {
+	const char *path;
+	const char *build_id; /* as given; "" unknown */
+	enum sp_symbols_status status;
+	const char *reason;	 /* clause to stand after "path: "; "" none */
+	const char *debug_file;	 /* that the lines come from; "" none */
+	bool fixed_address;	 /* linked for fixed addresses (ET_EXEC): its load bias is 0 */
+	struct timespec changed; /* last modification of the file, 0 unknown */
+};
+
+/* One function at an address. Texts live as long as the symbols; equal texts are equal pointers. */
+struct sp_frame {
+	const char *function; /* readable (demangled); "??" unknown */
+	const char *raw;      /* linker name; the same pointer where nothing was to demangle */
+	const char *file;     /* as the compiler recorded it, made absolute; "??" unknown */
+	uint32_t line;	      /* 0 unknown */
+};
+
+/* Innermost inlined function first; its line is where the address itself belongs, the line of every
+ * other frame is where the one before it was called. At least one frame. */
+struct sp_symbol {
+	const struct sp_frame *frames;
+	uint32_t n_frames;
+};
+
+/* @options may be NULL. */
+int sp_symbols_new(const struct sp_symbols_options *options, struct sp_symbols **ret_symbols);
+/* NULL is fine. */
+void sp_symbols_free(struct sp_symbols *symbols);
+
+/* The number of the module with this path and build-id (hexadecimal; NULL or "" unknown); the same
+ * pair gives the same number. Reads the first bytes of the file, if there is one. */
+int sp_symbols_add_module(struct sp_symbols *symbols, const char *path, const char *build_id,
+			  uint32_t *ret_module);
+size_t sp_symbols_n_modules(const struct sp_symbols *symbols);
+const struct sp_symbols_module *sp_symbols_module(const struct sp_symbols *symbols,
+						  uint32_t module);
+
+int sp_symbols_add(struct sp_symbols *symbols, uint32_t module, uint64_t address);
+
+/* Looks up all that was added. Fails only without memory or processes. */
+int sp_symbols_resolve(struct sp_symbols *symbols);
+
+/* Never NULL: what is not known, or was not resolved, has one frame, "??" at "??":0. */
+const struct sp_symbol *sp_symbols_find(const struct sp_symbols *symbols, uint32_t module,
+					uint64_t address);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * symbols_private.h - what symbols.c, which keeps, and symbols_resolve.c, which finds out, share.
+ */
+#ifndef SP_ANALYSIS_SYMBOLS_PRIVATE_H
+#define SP_ANALYSIS_SYMBOLS_PRIVATE_H
+
+#include "userspace/analysis/symbols.h"
+#include "userspace/base/pool.h"
+
+#define SP_SYMBOLS_MAX_JOBS 8
+
+struct sp_symbols_entry {
+	uint64_t address;
+	struct sp_symbol symbol; /* frames are its own; none: unknown */
+};
+
+struct sp_symbols_file {
+	struct sp_symbols_module public;
+	char *reason, *debug_file;
+	uint64_t *pending; /* added, to be resolved */
+	size_t n_pending, pending_capacity;
+	struct sp_symbols_entry *entries;
+	size_t n_entries;
+};
+
+struct sp_symbols {
+	struct sp_symbols_options options;
+	struct sp_pool *texts, *keys;
+	struct sp_symbols_file *modules; /* by the number of "build-id path" in keys */
+	size_t n_modules, modules_capacity;
+	size_t done, total; /* addresses */
+	const char *unknown_text;
+	struct sp_frame unknown_frame;
+	struct sp_symbol unknown;
+};
+
+/* For qsort and bsearch of addresses, and of structs that begin with one. */
+int sp_symbols_compare_addresses(const void *a, const void *b);
+/* NULL if the address was not resolved. */
+struct sp_symbols_entry *sp_symbols_entry_find(const struct sp_symbols_file *file,
+					       uint64_t address);
+
+#endif
