@@ -217,7 +217,7 @@ typedef struct sp_region_dyn_ *sp_region_t;
 #define SP_ARGS_END_ "8@%%rdi 8@%%rsi 8@%%rdx"
 #define SP_ADDRESS_ "{leaq 991b(%%rip),%[desc]|lea %[desc],991b[rip]}"
 #define SP_SYMBOL_ "i"
-#define SP_OFFSET_(operand) "%P[" operand "]-991b" /* %c fails in gcc, %p in clang, for some models */
+#define SP_OFFSET_(operand) "%P[" operand "]-991b" /* %c fails in gcc, %p in clang */
 #define SP_PAGE_ "4096"
 #elif defined(__aarch64__) && defined(__LP64__) && !defined(__AARCH64EB__) && \
 	!defined(SP_REGION_PLAIN_PROBES)
