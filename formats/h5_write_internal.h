@@ -50,6 +50,7 @@ struct sp_h5_writer {
 	uint64_t n_frames;
 };
 
+int sp_h5_writer_write_index(struct sp_h5_writer *writer, struct sp_error *error);
 int sp_h5_writer_finish_tables(struct sp_h5_writer *writer, struct sp_error *error);
 void sp_h5_writer_free_tables(struct sp_h5_writer *writer);
 /* Creates or replaces an attribute of the group at @path, which is created if need be. A NULL @text

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * profile_h5.h - what the HDF5 schemas share behind struct sp_profile. Not installed.
+ */
+#ifndef SP_FORMATS_PROFILE_H5_H
+#define SP_FORMATS_PROFILE_H5_H
+
+#include "formats/h5_read.h"
+#include "formats/profile_internal.h"
+
+enum { SP_H5_READ_BLOCK = 1 << 15 }; /* values of a column read at once */
+
+/* The event columns: of the file in schemas 2 and 3, of one row's group in schema 1. */
+struct sp_h5_events {
+	hid_t starts; /* start_deltas or start_times */
+	hid_t ends;   /* durations or end_times */
+	bool deltas;
+	hid_t columns[SP_CALLS_N_COLUMNS]; /* -1: not there */
+};
+
+struct sp_h5_profile {
+	hid_t file;
+	int schema;
+	struct sp_h5_events events;
+
+	uint64_t *offsets; /* schemas 2 and 3: first call of each row */
+	/* Where the reading of starts stands: start of call next − 1 of the row, for deltas. */
+	uint32_t cursor_row;
+	uint64_t cursor_next;
+	int64_t cursor_start;
+	int64_t *block; /* SP_H5_READ_BLOCK values */
+
+	char **groups; /* schema 1: group of each row, in the order of the rows */
+	size_t n_groups, groups_capacity;
+	uint32_t opened; /* row whose events are open, UINT32_MAX none */
+
+	hid_t samples[16]; /* columns of the samples, in their order in the table; -1 not there */
+	hid_t frames;
+	uint64_t n_frames;
+};
+
+void sp_h5_events_init(struct sp_h5_events *events);
+void sp_h5_events_close(struct sp_h5_events *events);
+/* Reads columns other than start and end; elements @at … @at + @n − 1 of the data sets. */
+int sp_h5_events_read_columns(const struct sp_h5_events *events, uint64_t at, size_t n,
+			      const struct sp_calls *calls, struct sp_error *error);
+/* Callbacks that all schemas share, for their tables of callbacks. */
+int sp_h5_profile_read_table(struct sp_profile *profile, enum sp_h5_table which, void **ret_rows,
+			     size_t *ret_n, struct sp_error *error);
+int sp_h5_profile_read_facts(struct sp_profile *profile, const char *group,
+			     struct sp_fact **ret_facts, size_t *ret_n, struct sp_error *error);
+void sp_h5_profile_close(void *implementation);
+
+/* profile_h5_samples.c */
+int sp_h5_profile_open_samples(struct sp_profile *profile, struct sp_h5_profile *h5,
+			       struct sp_error *error);
+int sp_h5_profile_read_samples(struct sp_profile *profile, uint64_t first, size_t n,
+			       struct sp_sample_row *ret_samples, struct sp_error *error);
+int sp_h5_profile_read_stack_offsets(struct sp_profile *profile, uint64_t first, size_t n,
+				     uint64_t *ret_offsets, struct sp_error *error);
+int sp_h5_profile_read_frames(struct sp_profile *profile, uint64_t first, size_t n,
+			      uint64_t *ret_frames, struct sp_error *error);
+
+/* profile_h5_index.c: regions, rows and statistics of schemas 2 and 3. */
+int sp_h5_profile_read_index(struct sp_profile *profile, struct sp_h5_profile *h5, uint64_t n_calls,
+			     struct sp_error *error);
+int sp_h5_profile_read_aggregate(struct sp_profile *profile, struct sp_h5_profile *h5,
+				 struct sp_error *error);
+
+#endif

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * profile_h5_index.c - regions, rows and statistics of HDF5 profiles of schemas 2 and 3.
+ *
+ * Invariant: after it every row names a region that exists, a region has one row a rank, and the
+ * rows' ranges lie inside the calls without sharing one.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/profile_h5.h"
+#include "formats/util.h"
+
+struct index {
+	uint64_t n;
+	uint32_t *region_ids;
+	uint32_t *ranks;
+	uint64_t *counts;
+	int64_t *lines;
+	char **files, **texts, **tags;
+	int64_t *selfs;
+	struct sp_h5_summary *summary; /* NULL: not there */
+};
+
+static void free_index(struct index *index)
+{
+	free(index->region_ids);
+	free(index->ranks);
+	free(index->counts);
+	free(index->lines);
+	sp_h5_free_texts(index->files, index->n);
+	sp_h5_free_texts(index->texts, index->n);
+	sp_h5_free_texts(index->tags, index->n);
+	free(index->selfs);
+	free(index->summary);
+}
+#define cleanup_index __attribute__((cleanup(free_index)))
+
+static int read_regions(struct sp_profile *profile, struct sp_h5_profile *h5,
+			struct sp_error *error)
+{
+	char **names;
+	uint64_t n;
+	int r = sp_h5_read_texts(h5->file, "/region_table/names", true, SP_H5_ANY_LENGTH, &names,
+				 &n, error);
+
+	if (r)
+		return r;
+	if (n > SP_PROFILE_MAX_REGIONS)
+		r = sp_error_set(error, -SP_E_COUNT, 0,
+				 "has %" PRIu64 " regions; at most %u are allowed", n,
+				 SP_PROFILE_MAX_REGIONS);
+	for (uint64_t i = 0; !r && i < n; i++)
+		r = sp_profile_add_region(profile, names[i], error);
+	sp_h5_free_texts(names, n);
+	return r;
+}
+
+/* Columns that both layouts have. */
+static int read_keys(struct sp_profile *profile, struct sp_h5_profile *h5, struct index *index,
+		     struct sp_error *error)
+{
+	uint64_t n;
+	int r;
+
+	r = sp_h5_read_numbers(h5->file, "/rank_region_index/region_ids", SP_H5_u32, true,
+			       SP_H5_ANY_LENGTH, (void **)&index->region_ids, &n, error);
+	if (r)
+		return r;
+	index->n = n;
+	r = sp_h5_read_numbers(h5->file, "/rank_region_index/ranks", SP_H5_u32, true, n,
+			       (void **)&index->ranks, NULL, error);
+	for (uint64_t i = 0; !r && i < n; i++)
+		if (index->region_ids[i] >= profile->info.n_regions)
+			r = sp_error_set(error, -SP_E_DAMAGED, 0,
+					 "row %" PRIu64 " of the index names region %" PRIu32
+					 ", and there are %" PRIu32,
+					 i, index->region_ids[i], profile->info.n_regions);
+	return r;
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+static int check_unique(const struct index *index, struct sp_error *error)
+{
+	sp_cleanup_free uint64_t *keys = calloc(index->n + 1, sizeof(*keys));
+
+	if (!keys)
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	for (uint64_t i = 0; i < index->n; i++)
+		keys[i] = (uint64_t)index->region_ids[i] << 32 | index->ranks[i];
+	qsort(keys, index->n, sizeof(*keys), compare_u64);
+	for (uint64_t i = 1; i < index->n; i++)
+		if (keys[i] == keys[i - 1])
+			return sp_error_set(error, -SP_E_DAMAGED, 0,
+					    "the index has two rows for region %" PRIu64
+					    " on rank %" PRIu32,
+					    keys[i] >> 32, (uint32_t)keys[i]);
+	return 0;
+}
+
+struct range {
+	uint64_t first;
+	uint64_t count;
+};
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct range *left = a, *right = b;
+
+	if (left->first != right->first)
+		return left->first < right->first ? -1 : 1;
+	return (left->count > right->count) - (left->count < right->count);
+}
+
+static int check_ranges(const struct index *index, const uint64_t *offsets, uint64_t n_calls,
+			struct sp_error *error)
+{
+	sp_cleanup_free struct range *ranges = calloc(index->n + 1, sizeof(*ranges));
+
+	if (!ranges)
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	for (uint64_t i = 0; i < index->n; i++) {
+		ranges[i] = (struct range){offsets[i], index->counts[i]};
+		if (offsets[i] > n_calls || index->counts[i] > n_calls - offsets[i])
+			return sp_error_set(error, -SP_E_TRUNCATED, 0,
+					    "row %" PRIu64 " of the index has %" PRIu64
+					    " calls from %" PRIu64 " on, and the file has %" PRIu64
+					    " in all: it is truncated or damaged",
+					    i, index->counts[i], offsets[i], n_calls);
+	}
+	qsort(ranges, index->n, sizeof(*ranges), compare_ranges);
+	for (uint64_t i = 1; i < index->n; i++)
+		if (ranges[i].first - ranges[i - 1].first < ranges[i - 1].count)
+			return sp_error_set(error, -SP_E_DAMAGED, 0,
+					    "two rows of the index share call %" PRIu64,
+					    ranges[i].first);
+	return 0;
+}
+
+static int read_summary(struct sp_h5_profile *h5, struct index *index, struct sp_error *error)
+{
+	static const char path[] = "/rank_region_index/summary_statistics";
+	sp_cleanup_h5 hid_t dataset = -1;
+	sp_cleanup_h5 hid_t stored = -1;
+	sp_cleanup_h5 hid_t wanted = -1;
+	uint64_t n;
+	int r = sp_h5_open_dataset(h5->file, path, false, &dataset, &n, error);
+
+	if (r || dataset < 0)
+		return r;
+	if (n != index->n)
+		return sp_error_set(error, -SP_E_DAMAGED, 0,
+				    "%s has %" PRIu64 " elements instead of %" PRIu64, path, n,
+				    index->n);
+	stored = H5Dget_type(dataset);
+	wanted = sp_h5_summary_type();
+	if (stored < 0 || wanted < 0)
+		return sp_h5_read_failed(error, path);
+	if (H5Tget_class(stored) != H5T_COMPOUND)
+		return sp_error_set(error, -SP_E_DAMAGED, 0, "%s does not hold records", path);
+	for (int i = 0; i < H5Tget_nmembers(wanted); i++) {
+		char *name = H5Tget_member_name(wanted, (unsigned int)i);
+		int member = name ? H5Tget_member_index(stored, name) : -1;
+		H5T_class_t class = member < 0 ? H5T_NO_CLASS
+					       : H5Tget_member_class(stored, (unsigned int)member);
+		bool good = class == H5T_INTEGER || class == H5T_FLOAT;
+
+		if (!good)
+			r = sp_error_set(error, -SP_E_DAMAGED, 0, "%s has no usable field \"%s\"",
+					 path, name ? name : "?");
+		H5free_memory(name);
+		if (r)
+			return r;
+	}
+	r = sp_h5_check_storage(dataset, path, n, error);
+	if (r)
+		return r;
+	index->summary = calloc(n + 1, sizeof(*index->summary));
+	if (!index->summary)
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	return sp_h5_read_slab(dataset, path, wanted, 0, n, index->summary, error);
+}
+
+static struct sp_stats row_stats(const struct index *index, uint64_t i)
+{
+	struct sp_stats stats = sp_profile_unknown_stats(index->counts[i]);
+
+	if (!index->counts[i])
+		return stats;
+	if (index->selfs && index->selfs[i] >= 0)
+		stats.self = index->selfs[i];
+	if (index->summary) {
+		const struct sp_h5_summary *summary = &index->summary[i];
+
+		stats.total = summary->total;
+		stats.minimum = summary->minimum;
+		stats.maximum = summary->maximum;
+		stats.first = summary->first;
+		stats.last = summary->last;
+		stats.start_minimum = summary->start_minimum;
+		stats.end_maximum = summary->end_maximum;
+		stats.mean = summary->mean;
+		stats.m2 = summary->m2;
+		stats.gpu_calls = summary->gpu_count;
+		stats.gpu_total = summary->gpu_total;
+	}
+	return stats;
+}
+
+static int read_columns(struct sp_h5_profile *h5, struct index *index, struct sp_error *error)
+{
+	uint64_t n = index->n;
+	int r;
+
+	r = sp_h5_read_numbers(h5->file, "/rank_region_index/event_offsets", SP_H5_u64, true, n,
+			       (void **)&h5->offsets, NULL, error);
+	if (!r)
+		r = sp_h5_read_numbers(h5->file, "/rank_region_index/event_counts", SP_H5_u64, true,
+				       n, (void **)&index->counts, NULL, error);
+	if (!r)
+		r = sp_h5_read_numbers(h5->file, "/rank_region_index/source_lines", SP_H5_s64, true,
+				       n, (void **)&index->lines, NULL, error);
+	if (!r)
+		r = sp_h5_read_numbers(h5->file, "/rank_region_index/exclusive_totals", SP_H5_s64,
+				       false, n, (void **)&index->selfs, NULL, error);
+	if (!r)
+		r = sp_h5_read_texts(h5->file, "/rank_region_index/source_files", true, n,
+				     &index->files, NULL, error);
+	if (!r)
+		r = sp_h5_read_texts(h5->file, "/rank_region_index/source_texts", true, n,
+				     &index->texts, NULL, error);
+	if (!r)
+		r = sp_h5_read_texts(h5->file, "/rank_region_index/tags", true, n, &index->tags,
+				     NULL, error);
+	return r ? r : read_summary(h5, index, error);
+}
+
+int sp_h5_profile_read_index(struct sp_profile *profile, struct sp_h5_profile *h5, uint64_t n_calls,
+			     struct sp_error *error)
+{
+	cleanup_index struct index index = {0};
+	int r = read_regions(profile, h5, error);
+
+	if (!r)
+		r = read_keys(profile, h5, &index, error);
+	if (!r)
+		r = read_columns(h5, &index, error);
+	if (!r)
+		r = check_unique(&index, error);
+	if (!r)
+		r = check_ranges(&index, h5->offsets, n_calls, error);
+	for (uint64_t i = 0; !r && i < index.n; i++)
+		r = sp_profile_add_row(
+			profile,
+			&(struct sp_row){
+				.region = index.region_ids[i],
+				.rank = index.ranks[i],
+				.source_file = index.files[i],
+				.source_text = index.texts[i],
+				.tags = index.tags[i],
+				.source_line = index.lines[i] < 0 ? -1 : index.lines[i],
+				.stats = row_stats(&index, i),
+			},
+			error);
+	return r;
+}
+
+/* ---- aggregate layout ---- */
+
+int sp_h5_profile_read_aggregate(struct sp_profile *profile, struct sp_h5_profile *h5,
+				 struct sp_error *error)
+{
+	static const char *const paths[] = {
+		"/rank_region_index/aggregate_totals",
+		"/rank_region_index/aggregate_minimums",
+		"/rank_region_index/aggregate_maximums",
+		"/rank_region_index/aggregate_exclusives",
+	};
+	cleanup_index struct index index = {0};
+	int64_t *columns[4] = {0};
+	int r = read_regions(profile, h5, error);
+
+	if (!r)
+		r = read_keys(profile, h5, &index, error);
+	if (!r)
+		r = sp_h5_read_numbers(h5->file, "/rank_region_index/aggregate_counts", SP_H5_u64,
+				       true, index.n, (void **)&index.counts, NULL, error);
+	for (size_t i = 0; !r && i < 4; i++)
+		r = sp_h5_read_numbers(h5->file, paths[i], SP_H5_s64, true, index.n,
+				       (void **)&columns[i], NULL, error);
+	if (!r)
+		r = check_unique(&index, error);
+	for (uint64_t i = 0; !r && i < index.n; i++) {
+		struct sp_stats stats = sp_profile_unknown_stats(index.counts[i]);
+
+		if (stats.calls) {
+			stats.total = columns[0][i];
+			stats.minimum = columns[1][i];
+			stats.maximum = columns[2][i];
+			stats.self = columns[3][i];
+			stats.mean = (double)stats.total / (double)stats.calls;
+		}
+		r = sp_profile_add_row(profile,
+				       &(struct sp_row){.region = index.region_ids[i],
+							.rank = index.ranks[i],
+							.source_line = -1,
+							.stats = stats},
+				       error);
+	}
+	for (size_t i = 0; i < 4; i++)
+		free(columns[i]);
+	return r;
+}

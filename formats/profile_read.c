@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * profile_read.c - the interface that hides a profile's format.
+ *
+ * Invariant: what a caller asks for is checked here against the info before a format's code sees
+ * it, and a table is read at most once.
+ */
+#include "formats/profile_read.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/h5_read.h"
+#include "formats/journal.h"
+#include "formats/profile_internal.h"
+#include "formats/util.h"
+
+/* ---- formats ---- */
+
+static const struct {
+	enum sp_format format;
+	const char *name;
+	const char *magic;
+	size_t size;
+} formats[] = {
+	{SP_FORMAT_SPT, "spt", "SCOPEPRF", 8},
+	{SP_FORMAT_SPS, "sps", "SCOPESMP", 8},
+	{SP_FORMAT_HDF5, "hdf5", "\211HDF\r\n\032\n", 8},
+	{SP_FORMAT_JOURNAL, "journal", SP_JOURNAL_MAGIC, sizeof(SP_JOURNAL_MAGIC) - 1},
+};
+
+const char *sp_format_name(enum sp_format format)
+{
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		if (formats[i].format == format)
+			return formats[i].name;
+	return "none";
+}
+
+int sp_format_detect(const char *path, enum sp_format *ret_format, struct sp_error *error)
+{
+	char start[8] = "";
+	uint64_t size;
+	int fd, r;
+
+	r = sp_open_regular(path, &fd, &size, error);
+	if (r)
+		return r;
+	r = sp_pread_all(fd, start, size < sizeof(start) ? size : sizeof(start), 0);
+	/* HDF5 allows a block of the user's own before its signature, of 512 bytes or a power of
+	 * two. */
+	for (uint64_t at = 512; !r && at < size && at <= (1 << 20); at *= 2) {
+		char signature[8];
+
+		if (!sp_pread_all(fd, signature, sizeof(signature), at) &&
+		    memcmp(signature, "\211HDF\r\n\032\n", sizeof(signature)) == 0 &&
+		    memcmp(start, "SCOPE", 5) != 0)
+			memcpy(start, signature, sizeof(start));
+	}
+	close(fd);
+	if (r)
+		return sp_error_set(error, r, 0, "cannot be read: %s", strerror(-r));
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		if (memcmp(start, formats[i].magic, formats[i].size) == 0) {
+			*ret_format = formats[i].format;
+			return 0;
+		}
+	}
+	return sp_error_set(
+		error, -SP_E_FORMAT, 0,
+		size ? "is neither a profile (.h5), a trace (.spt), samples (.sps) nor a journal"
+		     : "is empty");
+}
+
+/* ---- opening ---- */
+
+int sp_profile_add_region(struct sp_profile *profile, const char *name, struct sp_error *error)
+{
+	char *copy = strdup(name);
+
+	if (!copy || sp_array_reserve((void **)&profile->regions, &profile->regions_capacity,
+				      profile->info.n_regions, sizeof(char *))) {
+		free(copy);
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	}
+	profile->regions[profile->info.n_regions++] = copy;
+	return 0;
+}
+
+int sp_profile_add_row(struct sp_profile *profile, const struct sp_row *row, struct sp_error *error)
+{
+	struct sp_row *new;
+
+	if (sp_array_reserve((void **)&profile->rows, &profile->rows_capacity, profile->info.n_rows,
+			     sizeof(*profile->rows)))
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	new = &profile->rows[profile->info.n_rows++];
+	*new = *row;
+	new->source_file = strdup(row->source_file ? row->source_file : "");
+	new->source_text = strdup(row->source_text ? row->source_text : "");
+	new->tags = strdup(row->tags && *row->tags ? row->tags : "[]");
+	if (!new->source_file || !new->source_text || !new->tags)
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	profile->info.n_calls += row->stats.calls;
+	profile->info.has_source_lines |= row->source_line >= 0;
+	return 0;
+}
+
+struct sp_stats sp_profile_unknown_stats(uint64_t calls)
+{
+	if (!calls)
+		return (struct sp_stats){0};
+	return (struct sp_stats){
+		.calls = calls,
+		.total = -1,
+		.self = -1,
+		.minimum = -1,
+		.maximum = -1,
+		.first = -1,
+		.last = -1,
+		.start_minimum = -1,
+		.end_maximum = -1,
+		.mean = -1,
+		.m2 = -1,
+	};
+}
+
+static int compare_u32(const void *a, const void *b)
+{
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+static int collect_ranks(struct sp_profile *profile, struct sp_error *error)
+{
+	uint32_t n = profile->info.n_rows, kept = 0;
+
+	if (profile->ranks) /* a format without rows has set it */
+		return 0;
+	profile->ranks = calloc(n + 1, sizeof(*profile->ranks));
+	if (!profile->ranks)
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	for (uint32_t i = 0; i < n; i++)
+		profile->ranks[i] = profile->rows[i].rank;
+	qsort(profile->ranks, n, sizeof(*profile->ranks), compare_u32);
+	for (uint32_t i = 0; i < n; i++)
+		if (!i || profile->ranks[i] != profile->ranks[i - 1])
+			profile->ranks[kept++] = profile->ranks[i];
+	profile->info.n_ranks = kept;
+	return 0;
+}
+
+/* Without metadata the timeline begins with the earliest call that is known. */
+static void find_origin(struct sp_profile *profile)
+{
+	int64_t origin = INT64_MAX;
+
+	if (profile->origin_known)
+		return;
+	for (uint32_t i = 0; i < profile->info.n_rows; i++) {
+		const struct sp_stats *stats = &profile->rows[i].stats;
+
+		if (stats->calls && stats->start_minimum >= 0 && stats->start_minimum < origin)
+			origin = stats->start_minimum;
+	}
+	profile->info.start_time_ns = origin == INT64_MAX ? 0 : origin;
+}
+
+int sp_profile_open(const char *path, struct sp_profile **ret_profile, struct sp_error *error)
+{
+	enum sp_format format;
+	struct sp_profile *profile;
+	int r = sp_format_detect(path, &format, error);
+
+	if (r)
+		return r;
+	profile = calloc(1, sizeof(*profile));
+	if (profile)
+		profile->path = strdup(path);
+	if (!profile || !profile->path) {
+		sp_profile_free(profile);
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	}
+	profile->info.format = format;
+	profile->info.ticks = profile->info.hz = -1;
+	switch (format) {
+	case SP_FORMAT_SPT:
+		r = sp_profile_open_spt(profile, error);
+		break;
+	case SP_FORMAT_SPS:
+		r = sp_profile_open_sps(profile, error);
+		break;
+	case SP_FORMAT_HDF5:
+		r = sp_profile_open_h5(profile, error);
+		break;
+	default:
+		r = sp_error_set(error, -SP_E_FORMAT, 0,
+				 "is a journal; sp-report recover makes a profile of it");
+	}
+	if (!r)
+		r = collect_ranks(profile, error);
+	if (r) {
+		sp_profile_free(profile);
+		return r;
+	}
+	find_origin(profile);
+	*ret_profile = profile;
+	return 0;
+}
+
+void sp_profile_free(struct sp_profile *profile)
+{
+	if (!profile)
+		return;
+	if (profile->ops && profile->ops->close)
+		profile->ops->close(profile->implementation);
+	for (uint32_t i = 0; i < profile->info.n_regions; i++)
+		free(profile->regions[i]);
+	for (uint32_t i = 0; i < profile->info.n_rows; i++) {
+		free((char *)profile->rows[i].source_file);
+		free((char *)profile->rows[i].source_text);
+		free((char *)profile->rows[i].tags);
+	}
+	for (size_t i = 0; i < SP_H5_N_TABLES; i++)
+		sp_h5_free_table((enum sp_h5_table)i, profile->tables[i].rows,
+				 profile->tables[i].n);
+	sp_h5_free_facts(profile->metadata.facts, profile->metadata.n);
+	sp_h5_free_facts(profile->meta.facts, profile->meta.n);
+	free(profile->regions);
+	free(profile->rows);
+	free(profile->ranks);
+	free(profile->path);
+	free(profile);
+}
+
+/* ---- looking ---- */
+
+const char *sp_profile_path(const struct sp_profile *profile)
+{
+	return profile->path;
+}
+
+const struct sp_profile_info *sp_profile_info(const struct sp_profile *profile)
+{
+	return &profile->info;
+}
+
+const char *sp_profile_region(const struct sp_profile *profile, uint32_t region)
+{
+	return profile->regions[region];
+}
+
+const struct sp_row *sp_profile_row(const struct sp_profile *profile, uint32_t row)
+{
+	return &profile->rows[row];
+}
+
+uint32_t sp_profile_rank(const struct sp_profile *profile, uint32_t index)
+{
+	return profile->ranks[index];
+}
+
+static int check_range(uint64_t first, uint64_t n, uint64_t total, const char *what,
+		       struct sp_error *error)
+{
+	if (first > total || n > total - first)
+		return sp_error_set(error, -EINVAL, 0, "has only %" PRIu64 " %s there", total,
+				    what);
+	return 0;
+}
+
+int sp_profile_read_calls(struct sp_profile *profile, uint32_t row, uint64_t first, size_t n,
+			  const struct sp_calls *calls, struct sp_error *error)
+{
+	int r;
+
+	if (row >= profile->info.n_rows)
+		return sp_error_set(error, -EINVAL, 0, "has no row %u", row);
+	if (profile->info.aggregate)
+		return sp_error_set(error, -ENOTSUP, 0, "has statistics only, not the calls");
+	r = check_range(first, n, profile->rows[row].stats.calls, "calls", error);
+	return r || !n ? r : profile->ops->read_calls(profile, row, first, n, calls, error);
+}
+
+int sp_profile_read_samples(struct sp_profile *profile, uint64_t first, size_t n,
+			    struct sp_sample_row *ret_samples, struct sp_error *error)
+{
+	int r = check_range(first, n, profile->info.n_samples, "samples", error);
+
+	return r || !n ? r : profile->ops->read_samples(profile, first, n, ret_samples, error);
+}
+
+int sp_profile_read_stack_offsets(struct sp_profile *profile, uint64_t first, size_t n,
+				  uint64_t *ret_offsets, struct sp_error *error)
+{
+	int r = check_range(first, n, profile->info.n_samples, "samples", error);
+
+	if (r)
+		return r;
+	if (!profile->ops->read_stack_offsets) {
+		memset(ret_offsets, 0, (n + 1) * sizeof(*ret_offsets));
+		return 0;
+	}
+	return profile->ops->read_stack_offsets(profile, first, n, ret_offsets, error);
+}
+
+int sp_profile_read_frames(struct sp_profile *profile, uint64_t first, size_t n,
+			   uint64_t *ret_frames, struct sp_error *error)
+{
+	if (!n)
+		return 0;
+	if (!profile->ops->read_frames)
+		return sp_error_set(error, -EINVAL, 0, "has no stacks");
+	return profile->ops->read_frames(profile, first, n, ret_frames, error);
+}
+
+static int table(struct sp_profile *profile, enum sp_h5_table which, const void **ret_rows,
+		 size_t *ret_n, struct sp_error *error)
+{
+	struct sp_profile_table *cached = &profile->tables[which];
+
+	if (!cached->loaded && profile->ops->read_table) {
+		int r = profile->ops->read_table(profile, which, &cached->rows, &cached->n, error);
+
+		if (r)
+			return r;
+	}
+	cached->loaded = true;
+	*ret_rows = cached->rows;
+	*ret_n = cached->n;
+	return 0;
+}
+
+#define SP_PROFILE_TABLE(plural, singular) \
+	int sp_profile_##plural(struct sp_profile *profile, \
+				const struct sp_##singular##_row **ret_rows, size_t *ret_n, \
+				struct sp_error *error) \
+	{ \
+		const void *rows; \
+		int r = table(profile, SP_H5_TABLE_##singular, &rows, ret_n, error); \
+\
+		if (!r) \
+			*ret_rows = rows; \
+		return r; \
+	}
+
+SP_PROFILE_TABLE(threads, thread)
+SP_PROFILE_TABLE(tasks, task)
+SP_PROFILE_TABLE(sites, site)
+SP_PROFILE_TABLE(modules, module)
+SP_PROFILE_TABLE(processes, process)
+SP_PROFILE_TABLE(losses, loss)
+SP_PROFILE_TABLE(clocks, clock)
+
+static int facts(struct sp_profile *profile, struct sp_profile_facts *cached, const char *group,
+		 const struct sp_fact **ret_facts, size_t *ret_n, struct sp_error *error)
+{
+	if (!cached->loaded && profile->ops->read_facts) {
+		int r = profile->ops->read_facts(profile, group, &cached->facts, &cached->n, error);
+
+		if (r)
+			return r;
+	}
+	cached->loaded = true;
+	*ret_facts = cached->facts;
+	*ret_n = cached->n;
+	return 0;
+}
+
+int sp_profile_metadata(struct sp_profile *profile, const struct sp_fact **ret_facts, size_t *ret_n,
+			struct sp_error *error)
+{
+	return facts(profile, &profile->metadata, "/metadata", ret_facts, ret_n, error);
+}
+
+int sp_profile_meta(struct sp_profile *profile, const struct sp_fact **ret_facts, size_t *ret_n,
+		    struct sp_error *error)
+{
+	return facts(profile, &profile->meta, "/sp_trace/meta", ret_facts, ret_n, error);
+}
+
+const struct sp_fact *sp_fact_find(const struct sp_fact *facts, size_t n, const char *key)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(facts[i].key, key) == 0)
+			return &facts[i];
+	return NULL;
+}
+
+/* ---- completing ---- */
+
+/* One pass over a row's calls. */
+static int complete_row(struct sp_profile *profile, uint32_t index, struct sp_error *error)
+{
+	enum { BLOCK = 1 << 15 };
+	struct sp_row *row = &profile->rows[index];
+	unsigned int columns = profile->info.columns & (SP_CALLS_child_ns | SP_CALLS_gpu_ns);
+	struct sp_stats stats = {0};
+	struct sp_calls calls;
+	uint64_t n = row->stats.calls;
+	int r;
+
+	if (sp_calls_alloc(&calls, n < BLOCK ? n + 1 : BLOCK, columns))
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	r = 0;
+	for (uint64_t at = 0; !r && at < n; at += BLOCK) {
+		size_t some = n - at < BLOCK ? (size_t)(n - at) : BLOCK;
+
+		r = sp_profile_read_calls(profile, index, at, some, &calls, error);
+		if (!r)
+			sp_stats_add(&stats, calls.start, calls.end, calls.child_ns, calls.gpu_ns,
+				     some);
+	}
+	sp_calls_free(&calls);
+	if (r)
+		return r;
+	if (row->stats.self >= 0)
+		stats.self = row->stats.self;
+	row->stats = stats;
+	return 0;
+}
+
+int sp_profile_complete(struct sp_profile *profile, uint64_t max_calls, struct sp_error *error)
+{
+	int r = 0;
+
+	if (profile->info.aggregate)
+		return 0;
+	for (uint32_t i = 0; !r && i < profile->info.n_rows; i++) {
+		const struct sp_stats *stats = &profile->rows[i].stats;
+		bool children = profile->info.columns & SP_CALLS_child_ns;
+
+		if (stats->calls && (stats->m2 < 0 || (stats->self < 0 && children)))
+			r = complete_row(profile, i, error);
+	}
+	for (uint32_t i = 0; !r && i < profile->info.n_ranks; i++)
+		r = sp_profile_compute_self(profile, profile->ranks[i], max_calls, error);
+	if (!r)
+		find_origin(profile);
+	return r;
+}
