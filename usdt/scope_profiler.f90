@@ -37,8 +37,8 @@
 ! This state is apart from C's sp_init(), so that C and Fortran parts of a program do not disturb
 ! each other; a recording holds both. Regions with file and line, and no handle: sp_region.F90.inc.
 module scope_profiler
-   use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_intptr_t, c_char, c_ptr, c_null_ptr, &
-                                          c_null_char, c_associated
+   use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_char, c_ptr, c_null_ptr, c_null_char, &
+                                          c_associated
    use, intrinsic :: iso_fortran_env, only: int64, error_unit
    implicit none
    private
@@ -46,7 +46,6 @@ module scope_profiler
    public :: sp_init, sp_finalize, sp_is_active, sp_flush, sp_reset
    public :: sp_region, sp_begin, sp_end, sp_begin_name, sp_end_name
    public :: sp_num_calls, sp_get_region_stats, sp_now_ns
-   public :: sp_k_, sp_b_, sp_e_
 
    integer, parameter, public :: SP_OK = 0
    integer, parameter, public :: SP_ERR_INACTIVE = 1         ! sp_init was not called, or sp_finalize was
@@ -66,9 +65,6 @@ module scope_profiler
    type, public :: sp_region_stats
       integer(int64) :: calls = 0, total_ns = 0, min_ns = 0, max_ns = 0
    end type sp_region_stats
-
-   ! Kind of the variable in which a place of sp_region.F90.inc remembers its region.
-   integer, parameter :: sp_k_ = c_intptr_t
 
    integer, parameter :: max_prefix = 512
    character(len=*), parameter :: inactive = "the profiler is not running"
@@ -168,22 +164,6 @@ module scope_profiler
          import :: c_int64_t
          integer(c_int64_t) :: now
       end function c_now_ns
-
-      subroutine c_site_begin(site, name, name_len, file, file_len, line, tags, tags_len) &
-         bind(c, name="sp_trace_site_begin")
-         import :: c_char, c_int, c_intptr_t
-         integer(c_intptr_t), intent(inout) :: site
-         character(kind=c_char), intent(in) :: name(*), file(*), tags(*)
-         integer(c_int), value :: name_len, file_len, line, tags_len
-      end subroutine c_site_begin
-
-      subroutine c_site_end(site, name, name_len, file, file_len, line) &
-         bind(c, name="sp_trace_site_end")
-         import :: c_char, c_int, c_intptr_t
-         integer(c_intptr_t), intent(inout) :: site
-         character(kind=c_char), intent(in) :: name(*), file(*)
-         integer(c_int), value :: name_len, file_len, line
-      end subroutine c_site_end
    end interface
 
 contains
@@ -385,30 +365,6 @@ contains
       call answer_c(c_finalize(profiler), stat, errmsg)
    end subroutine sp_finalize
 
-   ! What SP_REGION_BEGIN and SP_REGION_END of sp_region.F90.inc call: a region without a session.
-   subroutine sp_b_(site, name, file, line, tags)
-      integer(sp_k_), intent(inout) :: site
-      character(len=*), intent(in) :: name, file
-      integer, intent(in) :: line
-      character(len=*), intent(in), optional :: tags
-
-      if (present(tags)) then
-         call c_site_begin(site, name, len_trim(name, c_int), file, len(file, c_int), &
-                           int(line, c_int), tags, len_trim(tags, c_int))
-      else
-         call c_site_begin(site, name, len_trim(name, c_int), file, len(file, c_int), &
-                           int(line, c_int), "", 0_c_int)
-      end if
-   end subroutine sp_b_
-
-   subroutine sp_e_(site, name, file, line)
-      integer(sp_k_), intent(inout) :: site
-      character(len=*), intent(in) :: name, file
-      integer, intent(in) :: line
-
-      call c_site_end(site, name, len_trim(name, c_int), file, len(file, c_int), int(line, c_int))
-   end subroutine sp_e_
-
    ! A name as C wants it. Fixed length, so that nothing is allocated.
    pure function key(name)
       character(len=*), intent(in) :: name
@@ -464,3 +420,59 @@ contains
    end subroutine answer_c
 
 end module scope_profiler
+
+! What the macros of sp_region.F90.inc expand to: regions without a session. Names are as short as they
+! are because a macro must fit into one line of the program.
+module sp_r_
+   use, intrinsic :: iso_c_binding, only: c_int, c_intptr_t, c_char
+   implicit none
+   private
+   public :: sp_k_, sp_b_, sp_e_
+
+   ! Kind of the variable in which a place remembers its region.
+   integer, parameter :: sp_k_ = c_intptr_t
+
+   interface
+      subroutine c_site_begin(site, name, name_len, file, file_len, line, tags, tags_len) &
+         bind(c, name="sp_trace_site_begin")
+         import :: c_char, c_int, c_intptr_t
+         integer(c_intptr_t), intent(inout) :: site
+         character(kind=c_char), intent(in) :: name(*), file(*), tags(*)
+         integer(c_int), value :: name_len, file_len, line, tags_len
+      end subroutine c_site_begin
+
+      subroutine c_site_end(site, name, name_len, file, file_len, line) &
+         bind(c, name="sp_trace_site_end")
+         import :: c_char, c_int, c_intptr_t
+         integer(c_intptr_t), intent(inout) :: site
+         character(kind=c_char), intent(in) :: name(*), file(*)
+         integer(c_int), value :: name_len, file_len, line
+      end subroutine c_site_end
+   end interface
+
+contains
+
+   subroutine sp_b_(site, name, file, line, tags)
+      integer(sp_k_), intent(inout) :: site
+      character(len=*), intent(in) :: name, file
+      integer, intent(in) :: line
+      character(len=*), intent(in), optional :: tags
+
+      if (present(tags)) then
+         call c_site_begin(site, name, len_trim(name, c_int), file, len(file, c_int), &
+                           int(line, c_int), tags, len_trim(tags, c_int))
+      else
+         call c_site_begin(site, name, len_trim(name, c_int), file, len(file, c_int), &
+                           int(line, c_int), "", 0_c_int)
+      end if
+   end subroutine sp_b_
+
+   subroutine sp_e_(site, name, file, line)
+      integer(sp_k_), intent(inout) :: site
+      character(len=*), intent(in) :: name, file
+      integer, intent(in) :: line
+
+      call c_site_end(site, name, len_trim(name, c_int), file, len(file, c_int), int(line, c_int))
+   end subroutine sp_e_
+
+end module sp_r_
