@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * extsort.c - see extsort.h.
+ *
+ * In a run a record is a byte that says which words differ from the record before, then the
+ * differences as zigzag varints. Invariant: a run's first record is coded against zeros, so a run
+ * is read alone.
+ */
+#include "userspace/analysis/extsort.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/analysis/scratch.h"
+#include "userspace/base/array.h"
+#include "userspace/base/cleanup.h"
+
+#define PACKED_MAX (1 + 8 * 10)
+#define READ_BYTES (32 * 1024)
+#define WRITE_BYTES (256 * 1024)
+#define RADIX_BITS 11
+
+struct run {
+	uint64_t offset, end;
+};
+
+struct key {
+	uint64_t value;
+	uint32_t index; /* of the record */
+	uint32_t group; /* dense number of word 0 */
+};
+
+/* A run that is being read. */
+struct source {
+	uint64_t offset, end; /* of what is not in the buffer yet */
+	size_t at, filled;
+	struct sp_record record;
+	uint8_t buffer[READ_BYTES];
+};
+
+struct sp_extsort {
+	struct sp_scratch *scratch;
+	size_t records, fan_in;
+	uint64_t count;
+
+	/* Adding. */
+	struct sp_record *buffer;
+	struct key *keys, *spare;
+	size_t used;
+	struct run *runs;
+	size_t n_runs, runs_room, first_run; /* runs before first_run are merged into later ones */
+
+	/* Merging. */
+	struct source **sources; /* a heap by record */
+	size_t n_sources;
+	bool advance;
+};
+
+int sp_extsort_new(const char *directory, size_t records, size_t fan_in,
+		   struct sp_extsort **ret_sort)
+{
+	struct sp_extsort *sort = calloc(1, sizeof(*sort));
+	int r;
+
+	if (!sort)
+		return -ENOMEM;
+	sort->records = records ? records : SP_EXTSORT_RECORDS;
+	sort->fan_in = fan_in ? fan_in : SP_EXTSORT_FAN_IN;
+	r = sp_scratch_new(directory, WRITE_BYTES, &sort->scratch);
+	if (r < 0) {
+		sp_extsort_free(sort);
+		return r;
+	}
+	*ret_sort = sort;
+	return 0;
+}
+
+static void free_buffers(struct sp_extsort *sort)
+{
+	free(sort->buffer);
+	free(sort->keys);
+	free(sort->spare);
+	sort->buffer = NULL;
+	sort->keys = sort->spare = NULL;
+}
+
+void sp_extsort_free(struct sp_extsort *sort)
+{
+	if (!sort)
+		return;
+	free_buffers(sort);
+	for (size_t i = 0; i < sort->n_sources; i++)
+		free(sort->sources[i]);
+	free(sort->sources);
+	free(sort->runs);
+	sp_scratch_free(sort->scratch);
+	free(sort);
+}
+
+uint64_t sp_extsort_count(const struct sp_extsort *sort)
+{
+	return sort->count;
+}
+
+/* ---- runs ---- */
+
+static inline uint8_t *pack(uint8_t *out, const struct sp_record *record, struct sp_record *last)
+{
+	uint8_t *changed = out++;
+	unsigned mask = 0;
+
+	for (unsigned i = 0; i < 8; i++) {
+		uint64_t d = record->word[i] - last->word[i];
+
+		if (!d)
+			continue;
+		mask |= 1u << i;
+		d = (d << 1) ^ (0 - (d >> 63));
+		for (; d >= 0x80; d >>= 7)
+			*out++ = (uint8_t)(d | 0x80);
+		*out++ = (uint8_t)d;
+	}
+	*changed = (uint8_t)mask;
+	*last = *record;
+	return out;
+}
+
+/* The caller has made sure of PACKED_MAX readable bytes. */
+static inline const uint8_t *unpack(const uint8_t *in, struct sp_record *record)
+{
+	for (unsigned mask = *in++; mask; mask &= mask - 1) {
+		uint64_t d = 0;
+		unsigned shift = 0;
+
+		for (; *in & 0x80; shift += 7)
+			d |= (uint64_t)(*in++ & 0x7f) << (shift & 63);
+		d |= (uint64_t)*in++ << (shift & 63);
+		record->word[__builtin_ctz(mask)] += (d >> 1) ^ (0 - (d & 1));
+	}
+	return in;
+}
+
+static int append_record(struct sp_extsort *sort, const struct sp_record *record,
+			 struct sp_record *last)
+{
+	int r = 0;
+	uint8_t *room = sp_scratch_room(sort->scratch, PACKED_MAX, &r);
+
+	if (!room)
+		return r;
+	sp_scratch_used(sort->scratch, (size_t)(pack(room, record, last) - room));
+	return 0;
+}
+
+static int note_run(struct sp_extsort *sort, uint64_t offset)
+{
+	struct run *run = sp_array_add(&sort->runs, &sort->n_runs, &sort->runs_room);
+
+	if (!run)
+		return -ENOMEM;
+	*run = (struct run){offset, sp_scratch_bytes(sort->scratch)};
+	return 0;
+}
+
+/* ---- sorting one buffer ---- */
+
+/* Stable radix sort of the keys by value. */
+static void sort_keys(struct key **keys, struct key **spare, size_t n, uint64_t highest)
+{
+	for (unsigned shift = 0; shift < 64 && highest >> shift; shift += RADIX_BITS) {
+		size_t counts[1 << RADIX_BITS] = {0}, at = 0;
+		struct key *swap = *keys;
+
+		for (size_t i = 0; i < n; i++)
+			counts[(*keys)[i].value >> shift & ((1 << RADIX_BITS) - 1)]++;
+		for (size_t i = 0; i < sp_array_size(counts); i++) {
+			size_t count = counts[i];
+
+			counts[i] = at;
+			at += count;
+		}
+		for (size_t i = 0; i < n; i++)
+			(*spare)[counts[(*keys)[i].value >> shift & ((1 << RADIX_BITS) - 1)]++] =
+				(*keys)[i];
+		*keys = *spare;
+		*spare = swap;
+	}
+}
+
+static int compare_words(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The distinct values of word 0 in order, to free(). Neighbours are often equal, so few are sorted. */
+static uint64_t *list_groups(const struct sp_extsort *sort, size_t *ret_n)
+{
+	uint64_t *groups = malloc((sort->used + 1) * sizeof(*groups));
+	struct {
+		uint64_t group;
+		bool seen;
+	} recent[64] = {{0}};
+	size_t n = 0, unique = 0;
+
+	if (!groups)
+		return NULL;
+	for (size_t i = 0; i < sort->used; i++) {
+		uint64_t group = sort->buffer[i].word[0];
+
+		if (recent[group & 63].seen && recent[group & 63].group == group)
+			continue;
+		recent[group & 63].group = group;
+		recent[group & 63].seen = true;
+		groups[n++] = group;
+	}
+	qsort(groups, n, sizeof(*groups), compare_words);
+	for (size_t i = 0; i < n; i++)
+		if (!unique || groups[unique - 1] != groups[i])
+			groups[unique++] = groups[i];
+	*ret_n = unique;
+	return groups;
+}
+
+static uint32_t group_number(const uint64_t *groups, size_t n, uint64_t group)
+{
+	size_t low = 0, high = n;
+
+	while (high - low > 1) {
+		size_t middle = (low + high) / 2;
+
+		if (groups[middle] <= group)
+			low = middle;
+		else
+			high = middle;
+	}
+	return (uint32_t)low;
+}
+
+/* Records of equal group and time came in order of arrival; few, so insertion does. */
+static void sort_ties(struct sp_extsort *sort)
+{
+	for (size_t i = 1; i < sort->used; i++) {
+		struct key key = sort->keys[i];
+		const struct sp_record *record = &sort->buffer[key.index];
+		size_t at = i;
+
+		while (at &&
+		       sp_record_compare(&sort->buffer[sort->keys[at - 1].index], record) > 0) {
+			sort->keys[at] = sort->keys[at - 1];
+			at--;
+		}
+		sort->keys[at] = key;
+	}
+}
+
+static int compare_keys(const void *a, const void *b, void *records)
+{
+	return sp_record_compare((struct sp_record *)records + ((const struct key *)a)->index,
+				 (struct sp_record *)records + ((const struct key *)b)->index);
+}
+
+/* True if long stretches have equal group and time, which insertion would take too long for. */
+static bool many_ties(const struct sp_extsort *sort)
+{
+	size_t run = 0;
+
+	for (size_t i = 1; i < sort->used; i++) {
+		const struct sp_record *a = &sort->buffer[sort->keys[i - 1].index];
+		const struct sp_record *b = &sort->buffer[sort->keys[i].index];
+
+		run = a->word[0] == b->word[0] && a->word[1] == b->word[1] ? run + 1 : 0;
+		if (run > 64)
+			return true;
+	}
+	return false;
+}
+
+static int sort_buffer(struct sp_extsort *sort)
+{
+	size_t n_groups = 0;
+	sp_cleanup(sp_freep) uint64_t *groups = list_groups(sort, &n_groups);
+	uint64_t least = UINT64_MAX, most = 0, last_group = 0;
+	uint32_t number = 0;
+
+	if (!groups)
+		return -ENOMEM;
+	for (size_t i = 0; i < sort->used; i++) {
+		uint64_t time = sort->buffer[i].word[1];
+
+		least = time < least ? time : least;
+		most = time > most ? time : most;
+	}
+	for (size_t i = 0; i < sort->used; i++) {
+		const struct sp_record *record = &sort->buffer[i];
+
+		if (!i || record->word[0] != last_group)
+			number = group_number(groups, n_groups, record->word[0]);
+		last_group = record->word[0];
+		sort->keys[i] = (struct key){record->word[1] - least, (uint32_t)i, number};
+	}
+	sort_keys(&sort->keys, &sort->spare, sort->used, most - least);
+	if (n_groups > 1) {
+		for (size_t i = 0; i < sort->used; i++)
+			sort->keys[i].value = sort->keys[i].group;
+		sort_keys(&sort->keys, &sort->spare, sort->used, n_groups - 1);
+	}
+	if (many_ties(sort))
+		qsort_r(sort->keys, sort->used, sizeof(*sort->keys), compare_keys, sort->buffer);
+	else
+		sort_ties(sort);
+	return 0;
+}
+
+static int write_run(struct sp_extsort *sort)
+{
+	uint64_t offset = sp_scratch_bytes(sort->scratch);
+	struct sp_record last = {{0}};
+	int r;
+
+	if (!sort->used)
+		return 0;
+	r = sort_buffer(sort);
+	for (size_t i = 0; r == 0 && i < sort->used; i++)
+		r = append_record(sort, &sort->buffer[sort->keys[i].index], &last);
+	if (r == 0)
+		r = note_run(sort, offset);
+	sort->used = 0;
+	return r;
+}
+
+static int make_buffers(struct sp_extsort *sort)
+{
+	sort->buffer = malloc(sort->records * sizeof(*sort->buffer));
+	sort->keys = malloc(sort->records * sizeof(*sort->keys));
+	sort->spare = malloc(sort->records * sizeof(*sort->spare));
+	return sort->buffer && sort->keys && sort->spare ? 0 : -ENOMEM;
+}
+
+int sp_extsort_add(struct sp_extsort *sort, const struct sp_record *record)
+{
+	int r = 0;
+
+	if (!sort->buffer)
+		r = make_buffers(sort);
+	else if (sort->used == sort->records)
+		r = write_run(sort);
+	if (r < 0)
+		return r;
+	sort->buffer[sort->used++] = *record;
+	sort->count++;
+	return 0;
+}
+
+/* ---- merging ---- */
+
+/* Moves on to the next record of a run. 1, 0 at its end, -errno. */
+static int source_next(struct sp_extsort *sort, struct source *source)
+{
+	size_t left = source->filled - source->at;
+
+	if (left < PACKED_MAX && source->offset < source->end) {
+		uint64_t bytes = source->end - source->offset;
+		int r;
+
+		memmove(source->buffer, source->buffer + source->at, left);
+		if (bytes > sizeof(source->buffer) - PACKED_MAX - left)
+			bytes = sizeof(source->buffer) - PACKED_MAX - left;
+		r = sp_scratch_read(sort->scratch, source->offset, source->buffer + left, bytes);
+		if (r < 0)
+			return r;
+		source->offset += bytes;
+		source->at = 0;
+		source->filled = left = left + bytes;
+	}
+	if (!left)
+		return 0;
+	source->at =
+		(size_t)(unpack(source->buffer + source->at, &source->record) - source->buffer);
+	return source->at <= source->filled ? 1 : -EIO;
+}
+
+static void sift_down(struct sp_extsort *sort, size_t at)
+{
+	struct source **heap = sort->sources, *moved = heap[at];
+
+	for (;;) {
+		size_t child = 2 * at + 1;
+
+		if (child >= sort->n_sources)
+			break;
+		if (child + 1 < sort->n_sources &&
+		    sp_record_compare(&heap[child + 1]->record, &heap[child]->record) < 0)
+			child++;
+		if (sp_record_compare(&moved->record, &heap[child]->record) <= 0)
+			break;
+		heap[at] = heap[child];
+		at = child;
+	}
+	heap[at] = moved;
+}
+
+/* Opens the next @n runs for merging. */
+static int open_sources(struct sp_extsort *sort, size_t n)
+{
+	sort->n_sources = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct run *run = &sort->runs[sort->first_run + i];
+		struct source *source = malloc(sizeof(*source));
+		int r;
+
+		if (!source)
+			return -ENOMEM;
+		sort->sources[sort->n_sources++] = source;
+		source->offset = run->offset;
+		source->end = run->end;
+		source->at = source->filled = 0;
+		/* unpack() may look behind what was read, never at what was not written. */
+		memset(source->buffer, 0, sizeof(source->buffer));
+		memset(&source->record, 0, sizeof(source->record));
+		r = source_next(sort, source);
+		if (r <= 0)
+			return r < 0 ? r : -EIO; /* no run is empty */
+	}
+	for (size_t i = n / 2; i-- > 0;)
+		sift_down(sort, i);
+	sort->first_run += n;
+	sort->advance = false;
+	return 0;
+}
+
+static int merge_next(struct sp_extsort *sort, const struct sp_record **ret_record)
+{
+	if (sort->advance && sort->n_sources) {
+		int r = source_next(sort, sort->sources[0]);
+
+		if (r < 0)
+			return r;
+		if (r == 0) {
+			free(sort->sources[0]);
+			sort->sources[0] = sort->sources[--sort->n_sources];
+		}
+		if (sort->n_sources)
+			sift_down(sort, 0);
+	}
+	if (!sort->n_sources)
+		return 0;
+	sort->advance = true;
+	*ret_record = &sort->sources[0]->record;
+	return 1;
+}
+
+static int merge_some(struct sp_extsort *sort, size_t n)
+{
+	uint64_t from = sort->runs[sort->first_run].offset;
+	uint64_t to = sort->runs[sort->first_run + n - 1].end;
+	uint64_t offset = sp_scratch_bytes(sort->scratch);
+	const struct sp_record *record;
+	struct sp_record last = {{0}};
+	int r = open_sources(sort, n);
+
+	while (r == 0 && (r = merge_next(sort, &record)) == 1)
+		r = append_record(sort, record, &last);
+	if (r == 0)
+		r = note_run(sort, offset);
+	if (r == 0)
+		sp_scratch_forget(sort->scratch, from, to - from);
+	return r;
+}
+
+int sp_extsort_finish(struct sp_extsort *sort)
+{
+	size_t left;
+	int r = sort->buffer ? write_run(sort) : 0;
+
+	free_buffers(sort);
+	sort->sources = calloc(sort->fan_in, sizeof(*sort->sources));
+	if (!sort->sources)
+		return -ENOMEM;
+	/* Each merge of n runs leaves n - 1 fewer; the first takes no more than it must. */
+	while (r == 0 && (left = sort->n_runs - sort->first_run) > sort->fan_in) {
+		size_t excess = left - sort->fan_in + 1;
+
+		r = merge_some(sort, excess < sort->fan_in ? excess : sort->fan_in);
+	}
+	if (r == 0)
+		r = open_sources(sort, sort->n_runs - sort->first_run);
+	return r;
+}
+
+int sp_extsort_next(struct sp_extsort *sort, const struct sp_record **ret_record)
+{
+	return merge_next(sort, ret_record);
+}

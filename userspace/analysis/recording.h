@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * recording.h - what a journal says about everything but the single calls and samples.
+ *
+ * One pass over the journal collects threads (lanes), process images, sites, ELF images, mappings,
+ * losses, clocks and facts; sp_recording_resolve() then settles what needs all of them: the rank of
+ * each process, which processes share a file (a unit), which sites are one region. Memory grows
+ * with threads, processes, sites and mappings (about 100 bytes each), never with calls or samples.
+ *
+ * Life cycle: new, add every event of the journal, resolve, look things up, free. Tables are read
+ * directly; the arrays belong to the recording, and no element moves after resolve.
+ *
+ * Names that came from traced programs are repaired to UTF-8 here, before they are compared, so
+ * that every file made from the recording has the same ones.
+ */
+#ifndef SP_ANALYSIS_RECORDING_H
+#define SP_ANALYSIS_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/codec.h"
+#include "userspace/base/idmap.h"
+#include "userspace/base/pool.h"
+
+#define SP_NONE UINT32_MAX
+
+struct sp_lane {
+	uint32_t id;
+	uint32_t process; /* index; SP_NONE only before resolve */
+	uint32_t tid;
+	uint32_t thread;     /* index in its unit's thread table, SP_NONE if it is in none */
+	uint64_t first, end; /* ns; end 0: still there, or unknown */
+	int64_t cpu_time;    /* ns, -1 unknown */
+	uint64_t calls, samples;
+	const char *name;
+	bool announced; /* by a task event; else it was made up from the records that name it */
+};
+
+struct sp_process {
+	uint32_t number; /* 0 for the one that stands for all that are unknown */
+	uint32_t pid, ppid;
+	uint32_t parent;     /* number of the image that it came from, 0 unknown */
+	bool from_exec;	     /* so it has none of the parent's mappings */
+	bool described;	     /* by a process event of its own */
+	uint64_t first, end; /* ns; end 0: still there */
+	const char *exe, *command_line, *rank_source, *job, *comm;
+	int32_t rank, size; /* MPI; -1 none, unknown */
+	uint64_t calls, samples;
+	uint32_t threads;	     /* lanes in the thread table */
+	uint32_t unit;		     /* index, SP_NONE: has neither call nor sample */
+	uint32_t row;		     /* in the unit's process table */
+	size_t first_map, map_count; /* in maps */
+};
+
+struct sp_site {
+	uint32_t number;
+	uint32_t region;			   /* index */
+	uint32_t image;				   /* number, 0 none */
+	int64_t line;				   /* -1 unknown */
+	const char *name, *file, *tags, *function; /* name NULL: never described */
+	uint64_t calls, samples;
+};
+
+struct sp_region {
+	const char *name;
+	uint32_t site; /* index of the one that stands for it: the lowest number */
+};
+
+struct sp_image {
+	uint32_t number;
+	uint32_t elf_type;
+	uint64_t device, inode;
+	const char *path, *build_id;
+	int32_t error;
+};
+
+struct sp_segment {
+	uint32_t image; /* number */
+	uint64_t address, file_offset, file_size;
+};
+
+struct sp_map {
+	uint32_t process; /* index */
+	uint32_t image;	  /* index, SP_NONE unknown */
+	uint64_t time, start, end, file_offset, device, inode;
+	uint64_t reach; /* highest end of the process's maps up to this one */
+	uint64_t bias;	/* run-time address - link-time address */
+	const char *path;
+};
+
+struct sp_loss {
+	uint32_t cause; /* SP_LOSS_* */
+	int32_t cpu;
+	uint64_t count, first, last;
+};
+
+struct sp_clock {
+	int64_t monotonic, realtime, boottime, error;
+};
+
+struct sp_meta {
+	const char *key, *value;
+};
+
+/* What shares one set of files: a rank of a job. */
+struct sp_unit {
+	uint32_t rank;
+	int32_t size;	 /* MPI size, -1 unknown */
+	bool other;	 /* processes without a rank, beside ranked ones */
+	const char *job; /* "" none */
+	uint32_t processes, threads;
+	uint64_t calls, samples; /* as recorded, before duplicates are dropped */
+};
+
+struct sp_recording {
+	struct sp_pool *strings;
+	struct sp_lane *lanes;
+	struct sp_process *processes; /* the first is the unknown one */
+	struct sp_site *sites;
+	struct sp_region *regions; /* in order of their sites' numbers, static ones first */
+	struct sp_image *images;
+	struct sp_segment *segments;
+	struct sp_map *maps; /* after resolve by process, start, time */
+	struct sp_loss *losses;
+	struct sp_clock *clocks;
+	struct sp_meta *meta;
+	struct sp_unit *units; /* in order of job, ranked before other, rank */
+	size_t n_lanes, n_processes, n_sites, n_regions, n_images, n_segments, n_maps, n_losses,
+		n_clocks, n_meta, n_units;
+	uint64_t calls, samples, first_time, last_time;
+	uint64_t made_up_lanes; /* lanes whose task event was lost */
+	uint64_t unknown_sites, unknown_site_calls;
+	uint64_t open_calls; /* records of calls that were open at the end, duplicates included */
+	bool ended;	     /* in good order */
+	const char *end_reason; /* "" unknown */
+	uint64_t end_time, end_calls, end_samples;
+	bool several_jobs;
+
+	/* Room and indices. */
+	size_t lanes_room, processes_room, sites_room, regions_room, images_room, segments_room,
+		maps_room, losses_room, clocks_room, meta_room, units_room;
+	struct sp_idmap lane_by_id, process_by_number, site_by_number, loss_by_key, image_by_number;
+};
+
+/* NULL without memory. */
+struct sp_recording *sp_recording_new(void);
+void sp_recording_free(struct sp_recording *recording);
+
+/* Takes in one event. 0 or -ENOMEM; what an event claims is never trusted beyond its own values. */
+int sp_recording_add(struct sp_recording *recording, const struct sp_event *event);
+
+/* After the last event. -ENOMEM, or -E2BIG for more regions than a file can hold. */
+int sp_recording_resolve(struct sp_recording *recording);
+
+/* Index of a lane or a site, SP_NONE if no event named it. */
+static inline uint32_t sp_recording_lane(const struct sp_recording *recording, uint32_t id)
+{
+	return sp_idmap_get(&recording->lane_by_id, id);
+}
+
+static inline uint32_t sp_recording_site(const struct sp_recording *recording, uint32_t number)
+{
+	return sp_idmap_get(&recording->site_by_number, number);
+}
+
+/* The map that held an address of a process at a time, SP_NONE unknown. Maps of the process itself
+ * come first, then those that it was forked with; the latest of several that cover the address; one
+ * that was only seen later if there is none before. */
+uint32_t sp_recording_find_map(const struct sp_recording *recording, uint32_t process, uint64_t ip,
+			       uint64_t time);
+
+/* The last value of a key, or NULL. */
+const char *sp_recording_meta(const struct sp_recording *recording, const char *key);
+/* The same as a whole number; @otherwise where there is none. */
+int64_t sp_recording_meta_number(const struct sp_recording *recording, const char *key,
+				 int64_t otherwise);
+
+#endif

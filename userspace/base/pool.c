@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * pool.c - see pool.h. Chunks of bytes, an array of addresses, and a hash table of numbers.
+ */
+#include "userspace/base/pool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#define CHUNK_BYTES (64 * 1024)
+
+struct chunk {
+	struct chunk *next;
+	char text[];
+};
+
+struct sp_pool {
+	struct chunk *chunks;
+	size_t left; /* bytes at the end of the newest chunk */
+	size_t chunk_bytes;
+	const char **strings;
+	uint32_t count, room;
+	uint32_t *table; /* number + 1; 0 is free */
+	size_t capacity; /* of the table, a power of two */
+	uint64_t seed;
+};
+
+struct sp_pool *sp_pool_new(void)
+{
+	struct sp_pool *pool = calloc(1, sizeof(*pool));
+	const void *random = (const void *)getauxval(AT_RANDOM);
+
+	if (pool && random)
+		memcpy(&pool->seed, random, sizeof(pool->seed));
+	return pool;
+}
+
+void sp_pool_free(struct sp_pool *pool)
+{
+	if (!pool)
+		return;
+	while (pool->chunks) {
+		struct chunk *next = pool->chunks->next;
+
+		free(pool->chunks);
+		pool->chunks = next;
+	}
+	free(pool->strings);
+	free(pool->table);
+	free(pool);
+}
+
+static uint64_t hash(const struct sp_pool *pool, const char *text)
+{
+	uint64_t h = pool->seed;
+
+	for (; *text; text++) {
+		h = (h ^ (uint8_t)*text) * 0x9e3779b97f4a7c15u;
+		h ^= h >> 29;
+	}
+	return h ^ h >> 32;
+}
+
+static uint32_t *find(const struct sp_pool *pool, const char *text)
+{
+	size_t at = hash(pool, text) & (pool->capacity - 1);
+
+	while (pool->table[at] && strcmp(pool->strings[pool->table[at] - 1], text))
+		at = (at + 1) & (pool->capacity - 1);
+	return &pool->table[at];
+}
+
+static int grow(struct sp_pool *pool)
+{
+	size_t capacity = pool->capacity ? pool->capacity * 2 : 128;
+	uint32_t room = (uint32_t)(capacity / 2);
+	const char **strings = realloc(pool->strings, room * sizeof(*strings));
+	uint32_t *table;
+
+	if (!strings)
+		return -ENOMEM;
+	pool->strings = strings;
+	pool->room = room;
+	table = calloc(capacity, sizeof(*table));
+	if (!table)
+		return -ENOMEM;
+	free(pool->table);
+	pool->table = table;
+	pool->capacity = capacity;
+	for (uint32_t i = 0; i < pool->count; i++)
+		*find(pool, pool->strings[i]) = i + 1;
+	return 0;
+}
+
+static char *take(struct sp_pool *pool, size_t bytes)
+{
+	if (bytes > pool->left) {
+		size_t size = bytes > CHUNK_BYTES / 4 ? bytes : CHUNK_BYTES;
+		struct chunk *chunk = malloc(sizeof(*chunk) + size);
+
+		if (!chunk)
+			return NULL;
+		if (size == bytes && pool->chunks) {
+			/* A long string gets a chunk of its own behind the one that is being
+			 * filled. */
+			chunk->next = pool->chunks->next;
+			pool->chunks->next = chunk;
+			return chunk->text;
+		}
+		chunk->next = pool->chunks;
+		pool->chunks = chunk;
+		pool->left = pool->chunk_bytes = size;
+	}
+	pool->left -= bytes;
+	return pool->chunks->text + (pool->chunk_bytes - pool->left - bytes);
+}
+
+int sp_pool_number(struct sp_pool *pool, const char *text, uint32_t *ret_number)
+{
+	size_t bytes = strlen(text) + 1;
+	uint32_t *slot;
+	char *copy;
+
+	if (pool->count == UINT32_MAX - 1)
+		return -E2BIG;
+	if (pool->count == pool->room) {
+		int r = grow(pool);
+
+		if (r < 0)
+			return r;
+	}
+	slot = find(pool, text);
+	if (!*slot) {
+		copy = take(pool, bytes);
+		if (!copy)
+			return -ENOMEM;
+		memcpy(copy, text, bytes);
+		pool->strings[pool->count++] = copy;
+		*slot = pool->count;
+	}
+	*ret_number = *slot - 1;
+	return 0;
+}
+
+const char *sp_pool_add(struct sp_pool *pool, const char *text)
+{
+	uint32_t number;
+
+	return sp_pool_number(pool, text, &number) < 0 ? NULL : pool->strings[number];
+}
+
+const char *sp_pool_at(const struct sp_pool *pool, uint32_t number)
+{
+	return pool->strings[number];
+}
+
+uint32_t sp_pool_count(const struct sp_pool *pool)
+{
+	return pool->count;
+}

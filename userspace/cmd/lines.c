@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * lines.c - sp-report lines: where in the source the time of each region went.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/analysis/lines.h"
+#include "userspace/analysis/lines_input.h"
+#include "userspace/base/array.h"
+#include "userspace/base/cleanup.h"
+#include "userspace/base/cli.h"
+#include "userspace/base/log.h"
+#include "userspace/base/units.h"
+#include "userspace/cmd/commands.h"
+#include "userspace/cmd/lines_view.h"
+
+#define DEFAULT_TOP 10
+#define MAX_RANKS 65536
+
+SP_DEFINE_CLEANUP(struct sp_symbols *, sp_symbols_free);
+SP_DEFINE_CLEANUP(struct sp_lines *, sp_lines_free);
+SP_DEFINE_CLEANUP(struct sp_sources *, sp_sources_free);
+
+enum key {
+	KEY_TOP = 256,
+	KEY_RANK,
+	KEY_INNERMOST,
+	KEY_OUTERMOST,
+	KEY_NO_SOURCE,
+	KEY_JSON,
+	KEY_CSV,
+};
+
+static const struct sp_option options[] = {
+	{"region", 'r', "NAME",
+	 "show this region alone; may be given several times\n"
+	 "(\"(no region)\" for the samples outside of every region)"},
+	{"top", KEY_TOP, "N",
+	 "show the N hottest lines of each region, 0 for all\n(default 10; JSON and CSV: all)"},
+	{"rank", KEY_RANK, "LIST", "only samples of these MPI ranks: 0,4-7"},
+	{"innermost", KEY_INNERMOST, NULL,
+	 "count inlined code for the line where it was written, as\naddr2line does (default)"},
+	{"outermost", KEY_OUTERMOST, NULL,
+	 "count inlined code for the line of the function that it\nended up in"},
+	{"no-source", KEY_NO_SOURCE, NULL, "do not show the text of the lines"},
+	{"json", KEY_JSON, NULL, "print JSON"},
+	{"csv", KEY_CSV, NULL, "print CSV"},
+	{0},
+};
+
+static const struct sp_cli cli = {
+	.program = "sp-report lines",
+	.usage = "[OPTION]… FILE|DIR…",
+	.about = "Show the hottest source lines of each region, from the samples of a recording.\n"
+		 "Takes directories of sp-trace, .h5 and .sps files, and .sps files of\n"
+		 "scope-profiler. Several ranks and files are summed.",
+	.more = "Lines come from the programs' debug information (build with -g); they must still "
+		"be\n"
+		"the builds that were recorded. Code without it is shown as ??:0.",
+	.options = options,
+	.flags = SP_CLI_PERMUTE,
+};
+
+struct request {
+	char **paths, **regions;
+	size_t n_paths, paths_room, n_regions, regions_room;
+	uint32_t *ranks;
+	size_t n_ranks, ranks_room;
+	uint64_t top;
+	bool top_given, json, csv, no_source;
+	enum sp_lines_attribution attribution;
+};
+
+static void request_done(struct request *request)
+{
+	free(request->paths);
+	free(request->regions);
+	free(request->ranks);
+}
+
+/* ---- the command line ---- */
+
+/* "0,4-7" */
+static bool parse_ranks(struct request *request, const char *list)
+{
+	sp_cleanup(sp_freep) char *copy = strdup(list);
+	char *rest = copy, *part;
+
+	if (!copy)
+		return false;
+	while ((part = strsep(&rest, ","))) {
+		char *to = strchr(part, '-');
+		uint64_t first, last;
+
+		if (to)
+			*to++ = '\0';
+		if (sp_parse_count(part, 0, INT32_MAX, &first) < 0 ||
+		    sp_parse_count(to ? to : part, first, INT32_MAX, &last) < 0 ||
+		    last - first >= MAX_RANKS)
+			return false;
+		for (; first <= last; first++) {
+			uint32_t *rank = sp_array_add(&request->ranks, &request->n_ranks,
+						      &request->ranks_room);
+
+			if (!rank)
+				return false;
+			*rank = (uint32_t)first;
+		}
+	}
+	return true;
+}
+
+static bool add_text(char ***texts, size_t *n, size_t *room, const char *text)
+{
+	char **added = sp_array_add(texts, n, room);
+
+	if (added)
+		*added = (char *)text;
+	return added != NULL;
+}
+
+/* Takes one option. 0, or the exit status. */
+static int take_option(struct request *request, int key, const char *arg)
+{
+	bool fits = true;
+
+	switch (key) {
+	case SP_CLI_OPERAND:
+		fits = add_text(&request->paths, &request->n_paths, &request->paths_room, arg);
+		break;
+	case 'r':
+		fits = add_text(&request->regions, &request->n_regions, &request->regions_room,
+				arg);
+		break;
+	case KEY_TOP:
+		request->top_given = true;
+		if (sp_parse_count(arg, 0, INT32_MAX, &request->top) < 0)
+			return sp_cli_usage_error(&cli, "--top takes a number, not \"%s\"", arg);
+		break;
+	case KEY_RANK:
+		if (!parse_ranks(request, arg))
+			return sp_cli_usage_error(
+				&cli, "--rank takes ranks such as 0,4-7, not \"%s\"", arg);
+		break;
+	case KEY_INNERMOST:
+		request->attribution = SP_LINES_INNERMOST;
+		break;
+	case KEY_OUTERMOST:
+		request->attribution = SP_LINES_OUTERMOST;
+		break;
+	case KEY_NO_SOURCE:
+		request->no_source = true;
+		break;
+	case KEY_JSON:
+		request->json = true;
+		break;
+	case KEY_CSV:
+		request->csv = true;
+		break;
+	}
+	if (!fits) {
+		sp_log_error("out of memory");
+		return EXIT_FAILURE;
+	}
+	return 0;
+}
+
+/* 0, an exit status, or -1: answered. */
+static int parse(struct request *request, int argc, char **argv)
+{
+	struct sp_cli_parser parser = sp_cli_parse(&cli, argc, argv);
+	const char *arg;
+	int key, status;
+
+	while ((key = sp_cli_next(&parser, &arg)) > 0) {
+		status = take_option(request, key, arg);
+		if (status)
+			return status;
+	}
+	if (key < 0)
+		return key == SP_CLI_ANSWERED ? -1 : sp_cli_status(key);
+	if (!request->n_paths)
+		return sp_cli_usage_error(&cli, "name the recording: a directory or files");
+	if (request->json && request->csv)
+		return sp_cli_usage_error(&cli, "--json and --csv exclude each other");
+	if (!request->top_given)
+		request->top = request->json || request->csv ? 0 : DEFAULT_TOP;
+	if (!request->top)
+		request->top = SIZE_MAX;
+	return 0;
+}
+
+/* ---- the work ---- */
+
+static void show_progress(void *context, size_t done, size_t total)
+{
+	(void)context;
+	if (done < total)
+		sp_log_status("reading debug information: %zu of %zu addresses", done, total);
+}
+
+static int read_input(struct sp_lines_input *input, const struct request *request)
+{
+	struct sp_error error = {0};
+	int r = 0;
+
+	input->ranks = request->ranks;
+	input->n_ranks = request->n_ranks;
+	for (size_t i = 0; i < request->n_paths && r == 0; i++)
+		r = sp_lines_input_add(input, request->paths[i], &error);
+	if (r == 0)
+		r = sp_lines_input_read(input, &error);
+	if (r < 0) {
+		sp_log_error("%s: %s", input->failed ? input->failed : request->paths[0],
+			     error.text);
+		return r;
+	}
+	if (!input->samples) {
+		if (request->n_ranks)
+			sp_log_error("%s: no samples of these ranks", request->paths[0]);
+		else if (input->outside)
+			sp_log_error(
+				"%s: none of the %s samples is in a region; .sps files keep no "
+				"others",
+				request->paths[0], sp_show_count(input->outside).text);
+		else
+			sp_log_error("%s: no samples: was the recording made with -F 0, or too "
+				     "short?",
+				     request->paths[0]);
+		return -ENODATA;
+	}
+	return 0;
+}
+
+static const char *region_name(const struct sp_lines_region *region)
+{
+	return region->name ? region->name : SP_LINES_NO_REGION_NAME;
+}
+
+/* Says which regions there are instead. */
+static void report_unknown_region(const struct sp_lines *lines, const char *name)
+{
+	size_t n = sp_lines_n_regions(lines);
+	sp_cleanup(sp_freep) const char **names = calloc(n + 1, sizeof(*names));
+	const char *near;
+
+	for (size_t i = 0; names && i < n; i++)
+		names[i] = region_name(sp_lines_region(lines, i));
+	near = names ? sp_cli_nearest(name, names) : NULL;
+	sp_log_error("no samples in a region \"%s\"", name);
+	if (near)
+		sp_log_hint("did you mean \"%s\"?", near);
+	else if (names)
+		sp_log_hint("the hottest of %zu with samples is \"%s\"", n, names[0]);
+}
+
+/* The regions asked for, or all. */
+static int choose_regions(const struct sp_lines *lines, const struct request *request,
+			  const struct sp_lines_region **chosen, size_t *ret_n)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < sp_lines_n_regions(lines); i++) {
+		const struct sp_lines_region *region = sp_lines_region(lines, i);
+		bool wanted = !request->n_regions;
+
+		for (size_t k = 0; k < request->n_regions && !wanted; k++)
+			wanted = !strcmp(region_name(region), request->regions[k]);
+		if (wanted)
+			chosen[n++] = region;
+	}
+	for (size_t k = 0; k < request->n_regions; k++) {
+		bool found = false;
+
+		for (size_t i = 0; i < n && !found; i++)
+			found = !strcmp(region_name(chosen[i]), request->regions[k]);
+		if (!found) {
+			report_unknown_region(lines, request->regions[k]);
+			return -ENOENT;
+		}
+	}
+	*ret_n = n;
+	return 0;
+}
+
+static int show(const struct request *request, const struct sp_lines_input *input)
+{
+	sp_cleanup(sp_sources_freep) struct sp_sources *sources = NULL;
+	sp_cleanup(sp_freep) const struct sp_lines_region **chosen =
+		calloc(sp_lines_n_regions(input->lines) + 1, sizeof(*chosen));
+	struct sp_lines_view view = {.input = input, .regions = chosen, .top = request->top};
+	int r = chosen ? 0 : -ENOMEM;
+
+	if (r == 0 && !request->no_source)
+		r = sp_sources_new(&sources);
+	if (r < 0) {
+		sp_log_error("out of memory");
+		return r;
+	}
+	view.sources = sources;
+	r = choose_regions(input->lines, request, chosen, &view.n_regions);
+	if (r < 0)
+		return r;
+	if (request->json)
+		sp_lines_write_json(&view);
+	else if (request->csv)
+		sp_lines_write_csv(&view);
+	else
+		sp_lines_show(&view);
+	if (fflush(stdout) || ferror(stdout)) {
+		sp_log_error("cannot write the output: %s", strerrordesc_np(errno));
+		return -EIO;
+	}
+	return 0;
+}
+
+static int run(const struct request *request)
+{
+	sp_cleanup(sp_symbols_freep) struct sp_symbols *symbols = NULL;
+	sp_cleanup(sp_lines_freep) struct sp_lines *lines = NULL;
+	sp_cleanup(sp_lines_input_done) struct sp_lines_input input = {0};
+	struct sp_symbols_options symbol_options = {.progress = show_progress};
+	int r = sp_symbols_new(&symbol_options, &symbols);
+
+	if (r == 0)
+		r = sp_lines_new(symbols, &lines);
+	if (r == 0) {
+		sp_lines_input_init(&input, lines, symbols);
+		r = read_input(&input, request);
+		if (r < 0)
+			return r;
+		r = sp_symbols_resolve(symbols);
+		sp_log_status_clear();
+	}
+	if (r == 0)
+		r = sp_lines_count(lines, request->attribution);
+	if (r < 0) {
+		sp_log_error("cannot look up the lines: %s", strerrordesc_np(-r));
+		return r;
+	}
+	return show(request, &input);
+}
+
+int sp_cmd_lines(int argc, char **argv)
+{
+	sp_cleanup(request_done) struct request request = {0};
+	int status = parse(&request, argc, argv);
+
+	if (status)
+		return status < 0 ? EXIT_SUCCESS : status;
+	return run(&request) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

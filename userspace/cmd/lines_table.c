@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * lines_table.c - line profiles for people.
+ *
+ * Texts of others go through sp_text_escape before they are measured or printed. Nothing is cut
+ * unless the output is a terminal, but for very long names of functions.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "formats/codec.h"
+#include "formats/wire.h"
+#include "userspace/base/cleanup.h"
+#include "userspace/base/log.h"
+#include "userspace/base/text.h"
+#include "userspace/base/units.h"
+#include "userspace/cmd/lines_view.h"
+
+#define MAX_FUNCTION 48 /* columns */
+
+struct style {
+	bool colour;
+	size_t width; /* of the terminal, 0 none */
+};
+
+/* A row as it is printed. Texts are safe. */
+struct printed {
+	struct sp_shown samples, share;
+	char *place, *function, *source;
+};
+
+static struct style find_style(void)
+{
+	const char *terminal = getenv("TERM");
+	struct style style = {0};
+	struct winsize size;
+
+	if (!isatty(STDOUT_FILENO))
+		return style;
+	style.colour = !getenv("NO_COLOR") && terminal && strcmp(terminal, "dumb");
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+		style.width = size.ws_col;
+	return style;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* ---- what to know before reading the tables ---- */
+
+static void note(const struct style *style, const char *format, ...) SP_PRINTF(2, 3);
+static void note(const struct style *style, const char *format, ...)
+{
+	sp_cleanup(sp_freep) char *text = NULL, *safe = NULL;
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vasprintf(&text, format, args);
+	va_end(args);
+	if (n < 0)
+		text = NULL;
+	safe = text ? sp_text_escape(text) : NULL;
+	printf("%snote: %s%s\n", style->colour ? "\033[33m" : "", safe ? safe : "",
+	       style->colour ? "\033[0m" : "");
+}
+
+/* Losses that make samples, or where they belong, missing. */
+static void note_losses(const struct style *style, const struct sp_lines_input *input)
+{
+	static const unsigned causes[] = {SP_LOSS_SAMPLE_RING_FULL, SP_LOSS_SAMPLE_THROTTLED,
+					  SP_LOSS_DISK, SP_LOSS_CONTROL_RING_FULL,
+					  SP_LOSS_PROGRAM_SKIPPED};
+
+	for (size_t i = 0; i < input->n_losses; i++)
+		for (size_t k = 0; k < sp_array_size(causes); k++)
+			if (input->losses[i].count &&
+			    !strcmp(input->losses[i].cause, sp_loss_name(causes[k])))
+				note(style, "%s lost: %s (%s)",
+				     sp_show_count(input->losses[i].count).text,
+				     input->losses[i].cause, sp_loss_help(causes[k]));
+}
+
+static void note_samples(const struct style *style, const struct sp_lines_input *input)
+{
+	if (input->outside)
+		note(style,
+		     "%s more samples fell outside of every region; .sps files only count them",
+		     sp_show_count(input->outside).text);
+	if (input->in_kernel)
+		note(style,
+		     "%s of the samples were in the kernel; they count for the line that went "
+		     "there",
+		     sp_show_share((double)input->in_kernel / (double)input->samples).text);
+}
+
+static bool changed_since(const struct sp_symbols_module *module,
+			  const struct sp_lines_input *input)
+{
+	return !*module->build_id && input->written.tv_sec &&
+	       module->changed.tv_sec > input->written.tv_sec;
+}
+
+static void note_module(const struct style *style, const struct sp_lines_input *input,
+			const struct sp_symbols_module *module, uint64_t samples)
+{
+	struct sp_shown share = sp_show_share((double)samples / (double)input->samples);
+
+	switch (module->status) {
+	case SP_SYMBOLS_CHANGED:
+		note(style,
+		     "%s is not the build that was recorded (its build-id differs), so its samples "
+		     "(%s) have no lines: record again, or put the old build back",
+		     module->path, share.text);
+		break;
+	case SP_SYMBOLS_MISSING:
+		if (module->path[0] != '[') /* [vdso] and its like are no files */
+			note(style, "%s cannot be read (%s), so its samples (%s) have no lines",
+			     module->path, module->reason, share.text);
+		break;
+	case SP_SYMBOLS_DAMAGED:
+		note(style, "%s: %s; its samples (%s) may lack lines", module->path, module->reason,
+		     share.text);
+		break;
+	default:
+		if (changed_since(module, input))
+			note(style,
+			     "%s was changed after the recording, which has no build-id to "
+			     "compare: "
+			     "its lines (%s of the samples) may be wrong",
+			     module->path, share.text);
+	}
+}
+
+/* All modules without debug information in one note; those with under 0.5 % are not worth it. */
+static void note_modules(const struct style *style, const struct sp_lines_input *input)
+{
+	sp_cleanup(sp_freep) char *list = NULL;
+	size_t size, n = 0;
+	FILE *stream = open_memstream(&list, &size);
+
+	if (!stream)
+		return;
+	for (size_t i = 0; i < sp_symbols_n_modules(input->symbols); i++) {
+		const struct sp_symbols_module *module =
+			sp_symbols_module(input->symbols, (uint32_t)i);
+		uint64_t samples = sp_lines_module_samples(input->lines, (uint32_t)i);
+		double share = (double)samples / (double)input->samples;
+
+		if (!samples)
+			continue;
+		note_module(style, input, module, samples);
+		if (module->status == SP_SYMBOLS_NAMES && share >= 0.005)
+			fprintf(stream, "%s%s (%s)", n++ ? ", " : "", base_name(module->path),
+				sp_show_share(share).text);
+	}
+	fclose(stream);
+	if (n && list)
+		note(style,
+		     "no debug information, shown as ??:0: %s; build with -g, or install debug "
+		     "symbols",
+		     list);
+}
+
+static void note_sources(const struct style *style, const struct sp_lines_view *view)
+{
+	const char *told = NULL;
+
+	for (size_t i = 0; i < view->n_regions; i++)
+		for (size_t k = 0; k < view->regions[i]->n_rows && k < view->top; k++) {
+			const struct sp_lines_row *row = &view->regions[i]->rows[k];
+			enum sp_source_state state;
+
+			sp_lines_source(view, row, &state);
+			if (state != SP_SOURCE_NEWER || row->file == told)
+				continue;
+			note(style,
+			     "%s was changed after the program was built: its text is not shown",
+			     row->file);
+			told = row->file;
+		}
+}
+
+/* ---- tables ---- */
+
+/* "file.c:12", with the directory's name where another row has a file of that name. */
+static char *show_place(const struct sp_lines_region *region, size_t n_rows, size_t row)
+{
+	const struct sp_lines_row *this = &region->rows[row];
+	const char *name = base_name(this->file);
+	sp_cleanup(sp_freep) char *text = NULL;
+
+	for (size_t i = 0; i < n_rows; i++)
+		if (region->rows[i].file != this->file &&
+		    !strcmp(base_name(region->rows[i].file), name)) {
+			while (name > this->file && name[-1] == '/')
+				name--;
+			while (name > this->file && name[-1] != '/')
+				name--;
+			break;
+		}
+	if (asprintf(&text, "%s:%" PRIu32, name, this->line) < 0) {
+		text = NULL;
+		return NULL;
+	}
+	return sp_text_escape(text);
+}
+
+static char *show_function(const struct sp_lines_row *row)
+{
+	sp_cleanup(sp_freep) char *text = NULL;
+
+	if (!row->module)
+		return sp_text_escape(row->function);
+	if (asprintf(&text, "%s [%s]", row->function, base_name(row->module)) < 0) {
+		text = NULL;
+		return NULL;
+	}
+	return sp_text_escape(text);
+}
+
+static bool print_row(const struct sp_lines_view *view, const struct sp_lines_region *region,
+		      size_t n_rows, size_t row, struct printed *printed)
+{
+	enum sp_source_state state;
+
+	printed->samples = sp_show_count(region->rows[row].samples);
+	printed->share = sp_show_share((double)region->rows[row].samples / (double)region->samples);
+	printed->place = show_place(region, n_rows, row);
+	printed->function = show_function(&region->rows[row]);
+	printed->source = sp_text_escape(sp_lines_source(view, &region->rows[row], &state));
+	return printed->place && printed->function && printed->source;
+}
+
+/* Prints a safe text, at most @width columns of it, and blanks up to them. */
+static void put_left(const char *text, size_t width)
+{
+	size_t columns = sp_text_width(text), bytes = strlen(text);
+
+	if (columns > width) {
+		bytes = sp_text_fit(text, width - 1);
+		printf("%.*s…", (int)bytes, text);
+		return;
+	}
+	printf("%s%*s", text, (int)(width - columns), "");
+}
+
+static size_t widest(size_t least, size_t columns)
+{
+	return columns > least ? columns : least;
+}
+
+static void print_table(const struct style *style, const struct printed *rows, size_t n)
+{
+	size_t samples = 7, place = 4, function = 8, used;
+	bool source = false;
+
+	for (size_t i = 0; i < n; i++) {
+		samples = widest(samples, strlen(rows[i].samples.text));
+		place = widest(place, sp_text_width(rows[i].place));
+		function = widest(function, sp_text_width(rows[i].function));
+		source = source || *rows[i].source;
+	}
+	if (function > MAX_FUNCTION)
+		function = MAX_FUNCTION;
+	printf("  %*s  %7s  ", (int)samples, "samples", "share");
+	put_left("line", place);
+	printf("  ");
+	put_left("function", source ? function : 8);
+	printf("%s\n", source ? "  source" : "");
+	used = samples + 7 + place + function + 10;
+	for (size_t i = 0; i < n; i++) {
+		printf("  %*s  %7s  ", (int)samples, rows[i].samples.text, rows[i].share.text);
+		put_left(rows[i].place, place);
+		printf("  ");
+		if (!*rows[i].source) {
+			put_left(rows[i].function, sp_text_width(rows[i].function) < function
+							   ? sp_text_width(rows[i].function)
+							   : function);
+		} else {
+			put_left(rows[i].function, function);
+			printf("  ");
+			if (style->width > used + 10 &&
+			    sp_text_width(rows[i].source) > style->width - used)
+				put_left(rows[i].source, style->width - used);
+			else
+				fputs(rows[i].source, stdout);
+		}
+		putchar('\n');
+	}
+}
+
+static void show_region(const struct style *style, const struct sp_lines_view *view,
+			const struct sp_lines_region *region)
+{
+	size_t n = region->n_rows < view->top ? region->n_rows : view->top;
+	struct printed *rows = calloc(n + 1, sizeof(*rows));
+	uint64_t rest = region->samples;
+	bool complete = rows != NULL;
+
+	printf("\n%s", style->colour ? "\033[1m" : "");
+	sp_text_print(stdout, region->name ? region->name : SP_LINES_NO_REGION_NAME);
+	printf("%s  %s samples, %s of all\n", style->colour ? "\033[0m" : "",
+	       sp_show_count(region->samples).text,
+	       sp_show_share((double)region->samples / (double)view->input->samples).text);
+	for (size_t i = 0; i < n && complete; i++) {
+		complete = print_row(view, region, n, i, &rows[i]);
+		rest -= region->rows[i].samples;
+	}
+	if (complete)
+		print_table(style, rows, n);
+	else
+		puts("  (out of memory)");
+	if (complete && rest)
+		printf("  and %s in %s more lines (--top 0 shows all)\n", sp_show_count(rest).text,
+		       sp_show_count(region->n_rows - n).text);
+	for (size_t i = 0; rows && i < n; i++) {
+		free(rows[i].place);
+		free(rows[i].function);
+		free(rows[i].source);
+	}
+	free(rows);
+}
+
+void sp_lines_show(const struct sp_lines_view *view)
+{
+	const struct sp_lines_input *input = view->input;
+	struct style style = find_style();
+
+	note_losses(&style, input);
+	note_samples(&style, input);
+	note_modules(&style, input);
+	note_sources(&style, view);
+	printf("%s samples", sp_show_count(input->samples).text);
+	if (input->hz > 0)
+		printf(" at %" PRId64 " Hz", input->hz);
+	printf(" from %zu %s\n", input->n_files, input->n_files == 1 ? "file" : "files");
+	for (size_t i = 0; i < view->n_regions; i++)
+		show_region(&style, view, view->regions[i]);
+}

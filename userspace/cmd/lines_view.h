@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * lines_view.h - how `sp-report lines` shows what it counted: for people, as JSON, as CSV.
+ */
+#ifndef SP_CMD_LINES_VIEW_H
+#define SP_CMD_LINES_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "userspace/analysis/lines.h"
+#include "userspace/analysis/lines_input.h"
+#include "userspace/analysis/source.h"
+
+#define SP_LINES_NO_REGION_NAME "(no region)"
+
+struct sp_lines_view {
+	const struct sp_lines_input *input;
+	struct sp_sources *sources;		      /* NULL: without source text */
+	const struct sp_lines_region *const *regions; /* in the order shown */
+	size_t n_regions;
+	size_t top; /* rows of each region */
+};
+
+/* What is missing or doubtful, then a table for each region. */
+void sp_lines_show(const struct sp_lines_view *view);
+void sp_lines_write_json(const struct sp_lines_view *view);
+/* One line for each row, region by region; a first line with the columns' names. */
+void sp_lines_write_csv(const struct sp_lines_view *view);
+
+/* Text of a row's source line; "" if it is not known. */
+const char *sp_lines_source(const struct sp_lines_view *view, const struct sp_lines_row *row,
+			    enum sp_source_state *ret_state);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * recover.c - sp-report recover: makes the final files from a journal.
+ *
+ * sp-trace runs it when a recording ends; users run it on what a recorder that died left behind.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/base/cleanup.h"
+#include "userspace/base/cli.h"
+#include "userspace/base/log.h"
+#include "userspace/base/units.h"
+#include "userspace/cmd/command.h"
+#include "userspace/export/finalize.h"
+
+enum key {
+	KEY_FORMATS = 256,
+	KEY_PROGRAM,
+	KEY_KEEP,
+	KEY_FORCE,
+	KEY_COMPRESS,
+	KEY_NO_SYNC,
+};
+
+static const struct sp_option options[] = {
+	{"output", 'o', "DIR", "write into DIR; default: where the journal is"},
+	{"formats", KEY_FORMATS, "LIST", "any of h5, sps, spt; default: h5,sps"},
+	{"program", KEY_PROGRAM, "NAME", "begin file names with NAME instead of the program's"},
+	{"compress", KEY_COMPRESS, "LEVEL", "compress the HDF5 files, 1 (fast) to 9"},
+	{"force", KEY_FORCE, NULL, "replace files of the same name"},
+	{"keep-journal", KEY_KEEP, NULL, "do not remove the journal afterwards"},
+	{"quiet", 'q', NULL, "only errors and warnings"},
+	{"no-sync", KEY_NO_SYNC, NULL, NULL},
+	{0},
+};
+
+static const struct sp_cli cli = {
+	.program = "sp-report recover",
+	.usage = "[OPTION]… JOURNAL",
+	.about = "Makes the final files of a recording from its journal, for each MPI rank\n"
+		 "PROGRAM_rankNNNNN.h5 and .sps. A journal whose recorder died is read up to where "
+		 "it\n"
+		 "is whole. The journal is removed once all files are complete.",
+	.options = options,
+	.flags = SP_CLI_PERMUTE,
+};
+
+static void show_progress(const char *what, double done)
+{
+	sp_log_status("%s the journal … %.0f %%", what, done * 100);
+}
+
+static char *directory_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return strdup(".");
+	return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void warn_about_journal(const struct sp_finalize_options *opts,
+			       const struct sp_finalize_result *result)
+{
+	const struct sp_recording *rec = result->recording;
+
+	if (result->facts.damage[0])
+		sp_log_warning("%s: %s; %s of %s could be read", opts->journal,
+			       result->facts.damage,
+			       sp_show_size((double)result->facts.good_bytes).text,
+			       sp_show_size((double)result->facts.file_bytes).text);
+	if (!rec->ended)
+		sp_log_warning(
+			"the recorder died before the recording ended: what it had not written "
+			"yet is missing");
+	else if (rec->calls < rec->end_calls || rec->samples < rec->end_samples)
+		sp_log_warning(
+			"the journal says that it had %llu calls and %llu samples, but only %llu "
+			"and %llu are in it",
+			(unsigned long long)rec->end_calls, (unsigned long long)rec->end_samples,
+			(unsigned long long)rec->calls, (unsigned long long)rec->samples);
+	if (rec->made_up_lanes)
+		sp_log_warning("%llu thread%s without a record of %s own: shown as '?'",
+			       (unsigned long long)rec->made_up_lanes, plural(rec->made_up_lanes),
+			       rec->made_up_lanes == 1 ? "its" : "their");
+	if (rec->unknown_sites)
+		sp_log_warning("%llu call%s of regions whose name is not known: shown as "
+			       "'[unknown region …]'",
+			       (unsigned long long)rec->unknown_site_calls,
+			       plural(rec->unknown_site_calls));
+	if (result->reversed)
+		sp_log_warning("%llu call%s ended before it began: kept with no length",
+			       (unsigned long long)result->reversed, plural(result->reversed));
+}
+
+static void warn_about_losses(const struct sp_recording *rec)
+{
+	for (unsigned cause = 0; cause < SP_LOSS_MAX; cause++) {
+		uint64_t count = 0;
+
+		for (size_t i = 0; i < rec->n_losses; i++)
+			if (rec->losses[i].cause == cause)
+				count += rec->losses[i].count;
+		if (count)
+			sp_log_warning("lost: %s × %s (%s)", sp_show_count(count).text,
+				       sp_loss_name(cause), sp_loss_help(cause));
+	}
+}
+
+static void say_result(const struct sp_finalize_options *opts,
+		       const struct sp_finalize_result *result)
+{
+	warn_about_journal(opts, result);
+	warn_about_losses(result->recording);
+	sp_log_info("%s call%s, %s sample%s (%s outside of regions)",
+		    sp_show_count(result->calls).text, plural(result->calls),
+		    sp_show_count(result->samples).text, plural(result->samples),
+		    sp_show_count(result->samples_outside).text);
+	for (size_t i = 0; i < result->n_files; i++) {
+		if (result->n_files > 12 && i == 10) {
+			sp_log_info("… and %zu more files in %s", result->n_files - i,
+				    opts->directory);
+			break;
+		}
+		sp_log_info("%s/%s", opts->directory, result->files[i]);
+	}
+	if (!opts->keep_journal && !result->journal_removed)
+		sp_log_warning("%s could not be removed", opts->journal);
+}
+
+static int parse(int argc, char **argv, struct sp_finalize_options *opts)
+{
+	struct sp_cli_parser parser = sp_cli_parse(&cli, argc, argv);
+	const char *arg;
+	uint64_t number;
+	int key;
+
+	while ((key = sp_cli_next(&parser, &arg)) > 0) {
+		switch (key) {
+		case 'o':
+			opts->directory = arg;
+			break;
+		case KEY_FORMATS:
+			if (!sp_finalize_known(arg))
+				return sp_cli_usage_error(&cli,
+							  "'%s' is not a list of formats: any of "
+							  "h5, sps, spt, with commas",
+							  arg);
+			opts->formats = arg;
+			break;
+		case KEY_PROGRAM:
+			opts->program = arg;
+			break;
+		case KEY_COMPRESS:
+			if (sp_parse_count(arg, 1, 9, &number) < 0)
+				return sp_cli_usage_error(&cli, "'%s' is no level from 1 to 9",
+							  arg);
+			opts->gzip = (unsigned)number;
+			break;
+		case KEY_FORCE:
+			opts->force = true;
+			break;
+		case KEY_KEEP:
+			opts->keep_journal = true;
+			break;
+		case KEY_NO_SYNC:
+			opts->no_sync = true;
+			break;
+		case 'q':
+			sp_log_init("sp-report", SP_LOG_QUIET);
+			break;
+		case SP_CLI_OPERAND:
+			if (opts->journal)
+				return sp_cli_usage_error(&cli,
+							  "only one journal can be converted at a "
+							  "time; '%s' is one too many",
+							  arg);
+			opts->journal = arg;
+			break;
+		}
+	}
+	if (key < 0)
+		return sp_cli_status(key);
+	if (!opts->journal)
+		return sp_cli_usage_error(&cli, "no journal is given");
+	return -1;
+}
+
+int sp_cmd_recover(int argc, char **argv)
+{
+	struct sp_finalize_options opts = {.formats = "h5,sps"};
+	struct sp_finalize_result result = {0};
+	struct sp_finalize_failure failure = {0};
+	sp_cleanup(sp_freep) char *directory = NULL;
+	int r = parse(argc, argv, &opts);
+
+	if (r >= 0)
+		return r;
+	directory = opts.directory ? strdup(opts.directory) : directory_of(opts.journal);
+	if (!directory) {
+		sp_log_error("out of memory");
+		return 1;
+	}
+	/* "dir/" and "dir" are one. */
+	while (strlen(directory) > 1 && directory[strlen(directory) - 1] == '/')
+		directory[strlen(directory) - 1] = 0;
+	opts.directory = directory;
+	opts.progress = sp_log_has_status() ? show_progress : NULL;
+	r = sp_finalize(&opts, &result, &failure);
+	sp_log_status_clear();
+	if (r < 0) {
+		sp_log_error("%s: %s", failure.path, failure.error.text);
+		sp_log_hint("The journal is as it was, and no file was made.");
+		return 1;
+	}
+	say_result(&opts, &result);
+	sp_finalize_result_free(&result);
+	return 0;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * source_text.c - the texts that stand beside a region: its source line, its tags.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "userspace/base/cleanup.h"
+#include "userspace/base/json.h"
+#include "userspace/export/finalize_internal.h"
+
+#define MAX_SOURCE_BYTES (16 << 20) /* larger files are not looked into */
+#define MAX_LINE_BYTES 1024
+
+/* The path was written by whoever built the program: it may name anything, so nothing that could
+ * block or never end is read. */
+static FILE *open_source(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	FILE *file;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > MAX_SOURCE_BYTES) {
+		close(fd);
+		return NULL;
+	}
+	file = fdopen(fd, "r");
+	if (!file)
+		close(fd);
+	return file;
+}
+
+static bool read_line(FILE *file, int64_t line, char *out, size_t room)
+{
+	size_t n = 0;
+	int c = 0;
+
+	while (line > 1 && (c = getc_unlocked(file)) != EOF)
+		line -= c == '\n';
+	if (c == EOF)
+		return false;
+	while ((c = getc_unlocked(file)) != EOF && c != '\n' && c != 0 && n < room - 1)
+		out[n++] = (char)c;
+	out[n] = 0;
+	return n > 0;
+}
+
+char *sp_source_line(const char *directory, const char *file, int64_t line)
+{
+	sp_cleanup(sp_freep) char *path = NULL;
+	sp_cleanup(sp_fclosep) FILE *source = NULL;
+	char text[MAX_LINE_BYTES], *start = text;
+	size_t n;
+
+	if (!file[0] || line < 1)
+		return strdup("");
+	if (file[0] != '/' && directory) {
+		if (asprintf(&path, "%s/%s", directory, file) < 0) {
+			path = NULL;
+			return NULL;
+		}
+	}
+	source = open_source(path ? path : file);
+	if (!source || !read_line(source, line, text, sizeof(text)))
+		return strdup("");
+	start += strspn(start, " \t");
+	n = strlen(start);
+	while (n && strchr(" \t\r", start[n - 1]))
+		n--;
+	start[n] = 0;
+	return strdup(start);
+}
+
+char *sp_tags_to_json(const char *tags)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+	struct sp_json json = {.out = out, .compact = true};
+
+	if (!out)
+		return NULL;
+	sp_json_open_array(&json, NULL);
+	while (*tags) {
+		size_t n;
+
+		tags += strspn(tags, ", \t");
+		n = strcspn(tags, ",");
+		while (n && strchr(" \t", tags[n - 1]))
+			n--;
+		if (n) {
+			sp_cleanup(sp_freep) char *tag = strndup(tags, n);
+
+			sp_json_text(&json, NULL, tag);
+		}
+		tags += n;
+	}
+	sp_json_close_array(&json);
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
