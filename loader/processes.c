@@ -44,6 +44,7 @@ struct sp_processes {
 	struct sp_recorder *recorder;
 	struct sp_images *images;
 	size_t count, ended;
+	pid_t hidden;
 	struct process *buckets[BUCKETS];
 	int fds[BATCH];
 	char *paths[BATCH];
@@ -249,7 +250,7 @@ void sp_processes_task(struct sp_processes *p, const struct sp_ev_task *task)
 	release_waiting(p, process, task->cause == SP_TASK_EXEC);
 	if (task->cause != SP_TASK_FORK) /* a fork is what its parent is until it execs */
 		describe(p, task);
-	if (task->cause == SP_TASK_FOUND) {
+	if (task->cause == SP_TASK_FOUND && process->pid != p->hidden) {
 		struct found_maps found = {.processes = p, .task = task};
 
 		(void)sp_procmaps_read((pid_t)task->pid, on_found_map, &found);
@@ -289,6 +290,11 @@ int sp_processes_commit(struct sp_processes *p)
 
 	forget_ended(p);
 	return r;
+}
+
+void sp_processes_hide(struct sp_processes *p, pid_t pid)
+{
+	p->hidden = pid;
 }
 
 size_t sp_processes_count(const struct sp_processes *p)

@@ -21,6 +21,9 @@ int sp_processes_new(struct sp_recorder *recorder, struct sp_images *images,
 void sp_processes_task(struct sp_processes *processes, const struct sp_ev_task *task);
 void sp_processes_exit(struct sp_processes *processes, const struct sp_ev_task_exit *exit);
 
+/* The process is a copy of ourselves until it execs: its mappings do not matter. */
+void sp_processes_hide(struct sp_processes *processes, pid_t pid);
+
 /* From the side band, after the tasks of the same time: an exec begins; something was mapped. */
 void sp_processes_exec(struct sp_processes *processes, pid_t pid, uint64_t time);
 void sp_processes_map(struct sp_processes *processes, const struct sp_mapping *mapping);

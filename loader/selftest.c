@@ -105,6 +105,7 @@ static int attempt(struct sp_bpf *bpf, int helper, bool fast, struct outcome *o,
 	const char *path = HELPER;
 	struct sp_images *images = NULL;
 	struct sp_rings *rings = NULL;
+	char link[64];
 	unsigned fill;
 	int r, fd;
 
@@ -113,7 +114,8 @@ static int attempt(struct sp_bpf *bpf, int helper, bool fast, struct outcome *o,
 	if (r < 0)
 		return r;
 	sp_images_set_fast(images, fast);
-	fd = dup(helper);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", helper); /* it is open for exec only */
+	fd = open(link, O_RDONLY | O_CLOEXEC);
 	r = fd < 0 ? -errno : sp_images_add(images, &fd, &path, 1);
 	if (r == 0 && sp_images_armed(images) == 0)
 		r = -ENXIO;

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "loader/facts.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "loader/procinfo.h"
+#include "userspace/base/cleanup.h"
+
+#define TEXT_MAX 1024
+
+char *sp_facts_program(const struct sp_options *o)
+{
+	sp_cleanup(sp_freep) struct sp_procinfo *info = calloc(1, sizeof(*info));
+	const char *path = "", *name;
+	char *program;
+	size_t n;
+
+	if (!info)
+		return NULL;
+	if (o->command)
+		path = o->command[0];
+	else if (sp_procinfo_read(o->pids[0], info) == 0)
+		path = info->exe[0] ? info->exe : info->comm;
+	name = strrchr(path, '/');
+	name = name ? name + 1 : path;
+	program = strndup(*name ? name : "program", 100);
+	for (n = 0; program && program[n]; n++)
+		if (!isalnum((unsigned char)program[n]) && !strchr("-_.+", program[n]))
+			program[n] = '_';
+	if (program && (program[0] == '.' || program[0] == '-'))
+		program[0] = '_';
+	return program;
+}
+
+static void add_line_of(struct sp_recorder *r, const char *key, const char *path)
+{
+	sp_cleanup(sp_fclosep) FILE *f = fopen(path, "re");
+	char line[256];
+
+	if (!f || !fgets(line, sizeof(line), f))
+		return;
+	line[strcspn(line, "\n")] = 0;
+	sp_recorder_meta(r, key, "%s", line);
+}
+
+static void add_command(struct sp_recorder *r, char *const *command)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
+
+	for (size_t i = 0; f && command[i]; i++)
+		fprintf(f, "%s%s", i ? " " : "", command[i]);
+	if (f && fclose(f) == 0)
+		sp_recorder_meta(r, "command", "%.4000s", text);
+	free(text);
+}
+
+void sp_facts_write(struct sp_recorder *r, const struct sp_identity *identity, char *const *command)
+{
+	struct utsname u;
+	char directory[PATH_MAX];
+
+	sp_recorder_meta(r, "version", "%s", SP_VERSION);
+	if (command)
+		add_command(r, command);
+	if (uname(&u) == 0) {
+		sp_recorder_meta(r, "hostname", "%s", u.nodename);
+		sp_recorder_meta(r, "kernel", "%s %s", u.sysname, u.release);
+		sp_recorder_meta(r, "uname", "%s %s %s %s %s", u.sysname, u.nodename, u.release, u.version,
+				 u.machine);
+		sp_recorder_meta(r, "machine", "%s", u.machine);
+	}
+	add_line_of(r, "boot_id", "/proc/sys/kernel/random/boot_id");
+	sp_recorder_meta(r, "cpus", "%ld", sysconf(_SC_NPROCESSORS_ONLN));
+	sp_recorder_meta(r, "user", "%s", identity->name ? identity->name : "");
+	if (getcwd(directory, sizeof(directory)))
+		sp_recorder_meta(r, "working_directory", "%s", directory);
+}
+
+/* A string of another process, at most TEXT_MAX - 1 bytes; "" if it cannot be read. */
+static void read_text(pid_t pid, uint64_t address, char *out)
+{
+	size_t at = 0;
+
+	while (address && at < TEXT_MAX - 1) {
+		/* Up to the end of the page: the next one may not be there. */
+		size_t n = 4096 - (address + at) % 4096;
+		struct iovec to = {out + at, n < TEXT_MAX - 1 - at ? n : TEXT_MAX - 1 - at};
+		struct iovec from = {(void *)(uintptr_t)(address + at), to.iov_len};
+		ssize_t got = process_vm_readv(pid, &to, 1, &from, 1, 0);
+
+		if (got <= 0)
+			break;
+		if (memchr(out + at, 0, (size_t)got))
+			return;
+		at += (size_t)got;
+	}
+	out[at] = 0;
+}
+
+/* As struct sp_region_dyn_ of usdt/sp_region.h. */
+struct dynamic_descriptor {
+	uint64_t hash, name, file, tags;
+	uint32_t line, level;
+	uint64_t reserved;
+};
+
+void sp_facts_add_name(struct sp_recorder *r, const struct sp_ev_dynamic_site *site)
+{
+	struct sp_ev_dynamic_site copy = *site;
+	struct dynamic_descriptor d = {0};
+	struct iovec to = {&d, sizeof(d)}, from = {(void *)(uintptr_t)site->address, sizeof(d)};
+	char text[3][TEXT_MAX] = {"", "", ""};
+
+	if (site->tail_bytes) {
+		sp_recorder_add(r, SP_STREAM_RECORDER, &site->head);
+		return;
+	}
+	if (process_vm_readv((pid_t)site->pid, &to, 1, &from, 1, 0) == sizeof(d)) {
+		read_text((pid_t)site->pid, d.name, text[0]);
+		read_text((pid_t)site->pid, d.file, text[1]);
+		read_text((pid_t)site->pid, d.tags, text[2]);
+		copy.line = (int32_t)d.line;
+	}
+	if (!text[0][0])
+		sp_recorder_lost(r, SP_LOSS_NAME_UNREADABLE, -1, 1);
+	sp_recorder_add_text(r, &copy.head, text[0], text[1], text[2], NULL);
+}

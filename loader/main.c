@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * main.c - sp-trace: records regions and samples of running programs.
+ */
+#include <stdio.h>
+
+#include "loader/list.h"
+#include "loader/options.h"
+#include "loader/session.h"
+#include "userspace/base/log.h"
+
+static int list(const struct sp_options *o)
+{
+	int status = 0;
+
+	if (o->list[0])
+		return sp_list_file(o->list) < 0;
+	for (size_t i = 0; i < o->pid_count; i++)
+		status |= sp_list_pid(o->pids[i]) < 0;
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct sp_options options;
+	int status;
+
+	sp_log_init("sp-trace", SP_LOG_NORMAL);
+	if (sp_options_parse(argc, argv, &options, &status) < 0)
+		return status;
+	sp_log_init("sp-trace", options.quiet ? SP_LOG_QUIET :
+			       options.verbose ? SP_LOG_VERBOSE : SP_LOG_NORMAL);
+	status = options.list ? list(&options) : sp_session_run(&options);
+	sp_options_clear(&options);
+	return status;
+}

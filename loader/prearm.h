@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * prearm.h - arming the files of a command before it starts.
+ */
+#ifndef SP_LOADER_PREARM_H
+#define SP_LOADER_PREARM_H
+
+#include "loader/identity.h"
+#include "loader/images.h"
+
+/* Arms the program that @argv would run, every argument (and every word of one, as in sh -c './app -n
+ * 4') that is a readable ELF program, and the shared libraries that these would load. What this misses
+ * is armed when it is mapped, milliseconds late. */
+int sp_prearm_command(struct sp_images *images, char *const *argv, const struct sp_identity *identity);
+
+#endif
