@@ -35,14 +35,23 @@ void sp_lines_input_done(struct sp_lines_input *input)
 		free((char *)input->losses[i].cause);
 	free(input->files);
 	free(input->losses);
+	free(input->failed);
 	*input = (struct sp_lines_input){0};
 }
 
 /* ---- which files ---- */
 
-static int out_of_memory(struct sp_error *error, const char *path)
+static int out_of_memory(struct sp_error *error)
 {
-	return sp_error_set(error, -ENOMEM, path, SP_NO_OFFSET, "out of memory");
+	return sp_error_set(error, -ENOMEM, 0, "out of memory");
+}
+
+/* An error's text is about a file that it does not name: this one. */
+static int failed(struct sp_lines_input *input, int code, const char *path)
+{
+	free(input->failed);
+	input->failed = strdup(path);
+	return code;
 }
 
 /* Two names of one file count once: its samples must not. */
@@ -65,7 +74,7 @@ static int add_file(struct sp_lines_input *input, const char *path, struct sp_er
 	if (stat(path, &status) < 0) {
 		int r = -errno;
 
-		return sp_error_set(error, r, path, SP_NO_OFFSET, "%s", strerrordesc_np(-r));
+		return sp_error_set(error, r, 0, "%s", strerrordesc_np(-r));
 	}
 	if (is_known(input, &status))
 		return 0;
@@ -74,7 +83,7 @@ static int add_file(struct sp_lines_input *input, const char *path, struct sp_er
 		*file = strdup(path);
 	if (!file || !*file) {
 		input->n_files -= file != NULL;
-		return out_of_memory(error, path);
+		return out_of_memory(error);
 	}
 	if (!input->written.tv_sec || status.st_mtim.tv_sec < input->written.tv_sec)
 		input->written = status.st_mtim;
@@ -115,7 +124,7 @@ static int add_entry(struct sp_lines_input *input, const char *directory, const 
 
 	if (asprintf(&path, "%s/%s", directory, name) < 0) {
 		path = NULL;
-		return out_of_memory(error, directory);
+		return out_of_memory(error);
 	}
 	if (has_suffix(name, ".h5")) {
 		r = has_samples(path, &wanted, error);
@@ -125,7 +134,9 @@ static int add_entry(struct sp_lines_input *input, const char *directory, const 
 		wanted = strlen(taken) != strlen(name) - 4 ||
 			 strncmp(taken, name, strlen(taken)) != 0;
 	}
-	return r == 0 && wanted ? add_file(input, path, error) : r;
+	if (r == 0 && wanted)
+		r = add_file(input, path, error);
+	return r < 0 ? failed(input, r, path) : r;
 }
 
 static int add_directory(struct sp_lines_input *input, const char *path, struct sp_error *error)
@@ -137,7 +148,7 @@ static int add_directory(struct sp_lines_input *input, const char *path, struct 
 
 	if (n < 0) {
 		r = -errno;
-		return sp_error_set(error, r, path, SP_NO_OFFSET, "%s", strerrordesc_np(-r));
+		return sp_error_set(error, r, 0, "%s", strerrordesc_np(-r));
 	}
 	for (int i = 0; i < n; i++) {
 		if (r == 0)
@@ -146,20 +157,22 @@ static int add_directory(struct sp_lines_input *input, const char *path, struct 
 	}
 	free(entries);
 	if (r == 0 && input->n_files == before)
-		r = sp_error_set(
-			error, -ENOENT, path, SP_NO_OFFSET,
-			"the directory has no samples: neither an .sps file nor an .h5 file "
-			"with samples (record with sampling on: sp-trace -F 99)");
+		r = sp_error_set(error, -ENOENT, 0,
+				 "no .sps file and no .h5 file with samples is in this directory: "
+				 "record with sampling on (sp-trace -F 99)");
 	return r;
 }
 
 int sp_lines_input_add(struct sp_lines_input *input, const char *path, struct sp_error *error)
 {
 	struct stat status;
+	int r;
 
 	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
-		return add_directory(input, path, error);
-	return add_file(input, path, error);
+		r = add_directory(input, path, error);
+	else
+		r = add_file(input, path, error);
+	return r < 0 && !input->failed ? failed(input, r, path) : r;
 }
 
 /* ---- what stands in them ---- */
@@ -201,7 +214,7 @@ static int read_tables(struct sp_lines_input *input, struct sp_profile *profile,
 	reading->modules = calloc(reading->n_modules + 1, sizeof(*reading->modules));
 	reading->biases = calloc(reading->n_modules + 1, sizeof(*reading->biases));
 	if (!reading->regions || !reading->modules || !reading->biases)
-		return out_of_memory(error, sp_profile_path(profile));
+		return out_of_memory(error);
 	for (size_t i = 0; i < reading->n_regions && r == 0; i++)
 		r = sp_lines_add_region(input->lines, sp_profile_region(profile, (uint32_t)i),
 					&reading->regions[i]);
@@ -212,7 +225,7 @@ static int read_tables(struct sp_lines_input *input, struct sp_profile *profile,
 		    !sp_symbols_module(input->symbols, reading->modules[i])->fixed_address)
 			reading->biases[i] = modules[i].bias;
 	}
-	return r < 0 ? out_of_memory(error, sp_profile_path(profile)) : 0;
+	return r < 0 ? out_of_memory(error) : 0;
 }
 
 static int add_losses(struct sp_lines_input *input, struct sp_profile *profile,
@@ -236,7 +249,7 @@ static int add_losses(struct sp_lines_input *input, struct sp_profile *profile,
 				     : NULL;
 			if (!loss) {
 				free(cause);
-				return out_of_memory(error, sp_profile_path(profile));
+				return out_of_memory(error);
 			}
 			loss->cause = cause;
 		}
@@ -269,7 +282,7 @@ static int read_samples(struct sp_lines_input *input, struct sp_profile *profile
 	sp_cleanup(sp_freep) struct sp_sample_row *samples = calloc(CHUNK, sizeof(*samples));
 
 	if (!samples)
-		return out_of_memory(error, sp_profile_path(profile));
+		return out_of_memory(error);
 	for (uint64_t at = 0; at < total;) {
 		size_t n = total - at < CHUNK ? (size_t)(total - at) : CHUNK;
 		int r = sp_profile_read_samples(profile, at, n, samples, error);
@@ -279,7 +292,7 @@ static int read_samples(struct sp_lines_input *input, struct sp_profile *profile
 		for (size_t i = 0; i < n; i++)
 			if (is_wanted(input, samples[i].rank) &&
 			    add_sample(input, reading, &samples[i]) < 0)
-				return out_of_memory(error, sp_profile_path(profile));
+				return out_of_memory(error);
 		at += n;
 	}
 	return 0;
@@ -340,7 +353,7 @@ int sp_lines_input_read(struct sp_lines_input *input, struct sp_error *error)
 		int r = read_file(input, input->files[i], error);
 
 		if (r < 0)
-			return r;
+			return failed(input, r, input->files[i]);
 	}
 	return 0;
 }

@@ -38,6 +38,7 @@ struct sp_lines_input {
 		written; /* when the oldest file was written: what changed later is suspect */
 	struct sp_lines_loss *losses;
 	size_t n_losses, losses_room;
+	char *failed; /* path of the file or directory that an error is about; NULL none */
 };
 
 void sp_lines_input_init(struct sp_lines_input *input, struct sp_lines *lines,

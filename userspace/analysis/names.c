@@ -86,3 +86,64 @@ char *sp_name_demangle(const char *raw)
 	}
 	return NULL;
 }
+
+/* Length of "operator" and the brackets that belong to its name and nest with nothing; 0 if @at, in
+ * @name, is not the start of an operator's name. */
+static size_t operator_length(const char *name, const char *at)
+{
+	static const char *const symbols[] = {"<<=", ">>=", "<=>", "->*", "<<", ">>",
+					      "<=",  ">=",  "->",  "<",	  ">"}; /* longest first */
+	size_t n = strlen("operator");
+
+	if (strncmp(at, "operator", n) || (at > name && at[-1] != ':' && at[-1] != ' ') ||
+	    isalnum((unsigned char)at[n]) || at[n] == '_')
+		return 0;
+	if (!strncmp(at + n, "()", 2))
+		return n + 2;
+	if (at[n] == ' ') /* operator new */
+		return n + 1;
+	for (size_t i = 0; i < sp_array_size(symbols); i++)
+		if (!strncmp(at + n, symbols[i], strlen(symbols[i])))
+			return n + strlen(symbols[i]);
+	return n;
+}
+
+/* "double f<int>(int)": the return type, which only templates have, ends at the last blank outside
+ * of all brackets and before the parameters. */
+char *sp_name_shorten(const char *name)
+{
+	static const char anonymous[] = "(anonymous namespace)";
+	size_t length = strlen(name), used = 0, depth = 0;
+	char *out = malloc(length * 3 + 1); /* "<>" becomes "<…>", which has 5 bytes */
+
+	if (!out)
+		return NULL;
+	for (const char *at = name; *at; at++) {
+		size_t whole = depth ? 0 : operator_length(name, at);
+
+		if (!depth && !strncmp(at, anonymous, strlen(anonymous)))
+			whole = strlen(anonymous);
+		if (whole) {
+			memcpy(out + used, at, whole);
+			used += whole;
+			at += whole - 1;
+		} else if (strchr("<({", *at)) {
+			/* The parameters end the name, unless more of it follows. */
+			if (!depth && *at == '(' && !strstr(at, ")::"))
+				break;
+			if (!depth++)
+				used += (size_t)sprintf(out + used, "%c…", *at);
+		} else if (strchr(">)}", *at)) {
+			depth -= depth > 0;
+			if (!depth)
+				out[used++] = *at;
+		} else if (!depth && *at == ' ') {
+			/* What stood before was the return type; but "operator< <int>". */
+			used = at[1] == '<' ? used : 0;
+		} else if (!depth) {
+			out[used++] = *at;
+		}
+	}
+	out[used] = '\0';
+	return out;
+}

@@ -14,4 +14,8 @@
  * memory). @raw may be anything; names of more than 64 KiB are left alone. */
 char *sp_name_demangle(const char *raw);
 
+/* A readable name without its template arguments, parameters and what stands after them:
+ * "std::vector<…>::push_back" for a table's column. To free(); NULL without memory. */
+char *sp_name_shorten(const char *name);
+
 #endif

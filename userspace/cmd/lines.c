@@ -14,7 +14,7 @@
 #include "userspace/base/cli.h"
 #include "userspace/base/log.h"
 #include "userspace/base/units.h"
-#include "userspace/cmd/commands.h"
+#include "userspace/cmd/command.h"
 #include "userspace/cmd/lines_view.h"
 
 #define DEFAULT_TOP 10
@@ -310,10 +310,6 @@ static int show(const struct request *request, const struct sp_lines_input *inpu
 		sp_lines_write_csv(&view);
 	else
 		sp_lines_show(&view);
-	if (fflush(stdout) || ferror(stdout)) {
-		sp_log_error("cannot write the output: %s", strerrordesc_np(errno));
-		return -EIO;
-	}
 	return 0;
 }
 

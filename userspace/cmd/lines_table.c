@@ -15,6 +15,7 @@
 
 #include "formats/codec.h"
 #include "formats/wire.h"
+#include "userspace/analysis/names.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/log.h"
 #include "userspace/base/text.h"
@@ -215,13 +216,18 @@ static char *show_place(const struct sp_lines_region *region, size_t n_rows, siz
 	return sp_text_escape(text);
 }
 
+/* The function, and where its line is unknown also whose it is. Long C++ names are told apart by
+ * what stands outside of their brackets. */
 static char *show_function(const struct sp_lines_row *row)
 {
-	sp_cleanup(sp_freep) char *text = NULL;
+	sp_cleanup(sp_freep) char *text = NULL, *name = NULL;
 
-	if (!row->module)
-		return sp_text_escape(row->function);
-	if (asprintf(&text, "%s [%s]", row->function, base_name(row->module)) < 0) {
+	name = strlen(row->function) > MAX_FUNCTION ? sp_name_shorten(row->function)
+						    : strdup(row->function);
+	if (!name || !row->module)
+		return name ? sp_text_escape(name) : NULL;
+	if (asprintf(&text, row->module[0] == '[' ? "%s %s" : "%s [%s]", name,
+		     base_name(row->module)) < 0) {
 		text = NULL;
 		return NULL;
 	}

@@ -15,6 +15,7 @@
 static const struct sp_command commands[] = {
 	{"info", "what was recorded, by what, and what is missing", sp_cmd_info},
 	{"summary", "per region: calls, time, self time, share", sp_cmd_summary},
+	{"lines", "per region: the hottest source lines", sp_cmd_lines},
 	{"recover", "make the final files from a journal", sp_cmd_recover},
 };
 

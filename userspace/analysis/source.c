@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * source.c - whole files in memory, cut into lines in place.
+ */
+#include "userspace/analysis/source.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "userspace/base/array.h"
+#include "userspace/base/cleanup.h"
+#include "userspace/base/pool.h"
+
+#define MAX_SIZE (64 << 20)
+
+struct source {
+	char *text; /* NULL: cannot be read */
+	char **lines;
+	size_t n_lines, lines_room;
+	struct timespec changed;
+};
+
+struct sp_sources {
+	struct sp_pool *paths;
+	struct source *files; /* by number of the path */
+	size_t n_files, files_room;
+};
+
+int sp_sources_new(struct sp_sources **ret_sources)
+{
+	struct sp_sources *sources = calloc(1, sizeof(*sources));
+
+	if (!sources)
+		return -ENOMEM;
+	sources->paths = sp_pool_new();
+	if (!sources->paths) {
+		free(sources);
+		return -ENOMEM;
+	}
+	*ret_sources = sources;
+	return 0;
+}
+
+void sp_sources_free(struct sp_sources *sources)
+{
+	if (!sources)
+		return;
+	for (size_t i = 0; i < sources->n_files; i++) {
+		free(sources->files[i].text);
+		free(sources->files[i].lines);
+	}
+	free(sources->files);
+	sp_pool_free(sources->paths);
+	free(sources);
+}
+
+static char *read_file(const char *path, struct timespec *ret_changed)
+{
+	sp_cleanup(sp_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	sp_cleanup(sp_freep) char *text = NULL;
+	struct stat status;
+	size_t size, at = 0;
+
+	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
+	    status.st_size > MAX_SIZE)
+		return NULL;
+	size = (size_t)status.st_size;
+	text = malloc(size + 1);
+	while (text && at < size) {
+		ssize_t n = read(fd, text + at, size - at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return NULL;
+		if (n == 0)
+			break;
+		at += (size_t)n;
+	}
+	if (text)
+		text[at] = '\0'; /* a NUL before hides the rest of its line, no more */
+	*ret_changed = status.st_mtim;
+	return sp_take(text);
+}
+
+/* Cuts the text at its newlines, and blanks off both ends of every line. */
+static void cut_lines(struct source *source)
+{
+	char *at = source->text, *end;
+
+	for (bool more = true; more; at = end + 1) {
+		char **line = sp_array_add(&source->lines, &source->n_lines, &source->lines_room);
+
+		if (!line)
+			return;
+		end = strchrnul(at, '\n');
+		more = *end;
+		*end = '\0';
+		while (isspace((unsigned char)*at))
+			at++;
+		*line = at;
+		for (char *last = end; last > at && isspace((unsigned char)last[-1]); last--)
+			last[-1] = '\0';
+	}
+}
+
+enum sp_source_state sp_sources_line(struct sp_sources *sources, const char *path, uint32_t line,
+				     struct timespec built, const char **ret_text)
+{
+	struct source *source;
+	uint32_t number;
+
+	*ret_text = "";
+	if (!line || path[0] != '/' || sp_pool_number(sources->paths, path, &number) < 0)
+		return SP_SOURCE_MISSING;
+	if (number == sources->n_files) {
+		source = sp_array_add(&sources->files, &sources->n_files, &sources->files_room);
+		if (!source)
+			return SP_SOURCE_MISSING;
+		source->text = read_file(path, &source->changed);
+		if (source->text)
+			cut_lines(source);
+	}
+	if (number >= sources->n_files)
+		return SP_SOURCE_MISSING; /* after a lack of memory */
+	source = &sources->files[number];
+	if (line > source->n_lines)
+		return SP_SOURCE_MISSING;
+	if (built.tv_sec &&
+	    (source->changed.tv_sec > built.tv_sec ||
+	     (source->changed.tv_sec == built.tv_sec && source->changed.tv_nsec > built.tv_nsec)))
+		return SP_SOURCE_NEWER;
+	*ret_text = source->lines[line - 1];
+	return SP_SOURCE_FOUND;
+}

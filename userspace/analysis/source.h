@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * source.h - text of source lines, as far as it is still what the program was built from.
+ *
+ * Paths come from debug information, so they may name anything: only regular files of up to 64 MiB
+ * are read, and nothing is ever waited for. Each file is read once and kept.
+ */
+#ifndef SP_ANALYSIS_SOURCE_H
+#define SP_ANALYSIS_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+struct sp_sources;
+
+enum sp_source_state {
+	SP_SOURCE_FOUND = 0,
+	SP_SOURCE_MISSING = 1, /* no such file, or no such line in it */
+	SP_SOURCE_NEWER = 2,   /* changed after the program was built: its lines may have moved */
+};
+
+int sp_sources_new(struct sp_sources **ret_sources);
+/* NULL is fine. */
+void sp_sources_free(struct sp_sources *sources);
+
+/* The text of a line (from 1), without the blanks around it, valid until free; "" if it is not
+ * FOUND.
+ * @built: when the program was built, 0 unknown. It is text of others: escape it. */
+enum sp_source_state sp_sources_line(struct sp_sources *sources, const char *path, uint32_t line,
+				     struct timespec built, const char **ret_text);
+
+#endif
