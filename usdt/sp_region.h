@@ -343,7 +343,7 @@ typedef struct sp_region_dyn_ *sp_region_t;
 		if (SP_UNLIKELY_(sp_begin_sema_v1 != 0)) { \
 			const void *sp_desc_; \
 			SP_SITE_(sp_desc_, name_, tags_offset_, tags_, 0); \
-			(void)sp_site_begin_v1(sp_desc_, 0); \
+			(void)sp_site_begin_v1(sp_desc_, SP_EDGE_BEGIN_); \
 		} \
 	} while (0)
 
@@ -365,7 +365,7 @@ typedef struct sp_region_dyn_ *sp_region_t;
 		const void *sp_desc_; \
 		SP_SITE_(sp_desc_, name_, tags_offset_, tags_, flags_); \
 		if (SP_UNLIKELY_(sp_begin_sema_v1 != 0)) { \
-			sp_desc_ = sp_site_begin_v1(sp_desc_, 1); \
+			sp_desc_ = sp_site_begin_v1(sp_desc_, SP_EDGE_SCOPE_); \
 			__asm__("" : "+r"(sp_desc_)); \
 		} \
 		sp_desc_; \
@@ -486,73 +486,64 @@ SP_SHARED_ int64_t sp_skip_begin_v1(const void *site, const char *name, uint64_t
 	return skipped;
 }
 
-/* Returns whether this end fires: as the begin that it closes did, and when in doubt. */
-SP_SHARED_ int sp_skip_end_v1(const void *site, const char *name, uint64_t key)
+/* Returns 0 if this end fires, as the begin that it closes did, and when in doubt; else -1. */
+SP_SHARED_ int64_t sp_skip_end_v1(const void *site, const char *name, uint64_t key)
 {
 	struct sp_calls_v1 *calls = &sp_thread_v1;
 	struct sp_slot_v1 *slot;
-	int fire = 1;
+	int64_t result = 0;
 
 	if (calls->busy)
-		return 1;
+		return 0;
 	calls->busy = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	slot = sp_slot_find_v1(calls, site, name, key, 1, 0);
 	if (slot && slot->depth) {
 		slot->depth--;
-		if (slot->depth < 64)
-			fire = !(slot->open >> slot->depth & 1);
+		if (slot->depth < 64 && slot->open >> slot->depth & 1)
+			result = -1;
 	}
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	calls->busy = 0;
-	return fire;
+	return result;
 }
 
 /* ---- from a site to the stub ---- */
 
+enum { SP_EDGE_BEGIN_, SP_EDGE_SCOPE_, SP_EDGE_HANDLE_, SP_EDGE_END_, SP_EDGE_NONE_ };
+
 /*
- * The gates decide whether an edge fires. While nothing was ever skipped, that is one look at the
- * level. The stub itself is called from the function that holds the site, so that a tracer finds
- * the region's function, and its stack pointer, right above the return address. The gates define
- * the stubs, too: every user of a stub calls a gate, and a file that only includes this one has
- * neither. They touch the name, for a probe cannot read text from a page that is not in memory.
+ * The gate decides whether an edge fires: it returns -1, or how many calls were skipped before.
+ * While nothing was ever skipped, that is one look at the level. The stub itself is called from the
+ * function that holds the site, so that a tracer finds the region's function, and its stack
+ * pointer, right above the return address. The gate touches the name, for a probe cannot read text
+ * from a page that is not in memory. And it defines the stubs: every user of a stub calls the gate,
+ * and a file that only includes this one has neither. It must be the only function that does, for
+ * ThinLTO keeps one copy of each function, but not of the assembler's COMDATs.
  */
-SP_SHARED_ int64_t sp_begin_gate_v1(const void *desc, const char *name, int lexical)
+SP_SHARED_ int64_t sp_gate_v1(const void *desc, const char *name, uint64_t hash, int edge)
 {
-	const void *cell = SP_CAST_(const char *, desc) + SP_CAST_(const int32_t *, desc)[5];
-	uint32_t level = *SP_CAST_(const volatile uint16_t *, cell);
+	const int32_t *word = SP_CAST_(const int32_t *, desc);
+	uint32_t level = 0;
 
 	SP_DEFINE_STUBS_();
+	if (edge == SP_EDGE_NONE_)
+		return 0;
 	(void)*SP_CAST_(const volatile char *, name);
+	if (edge == SP_EDGE_HANDLE_) {
+		uint32_t index = SP_CAST_(const struct sp_region_dyn_ *, desc)->level_index;
+
+		level = index < 64 ? sp_level_pool_v1[index] : 0;
+	} else if (edge != SP_EDGE_END_) {
+		const void *cell = SP_CAST_(const char *, desc) + word[5];
+
+		level = *SP_CAST_(const volatile uint16_t *, cell);
+	}
 	if (!level && !__atomic_load_n(&sp_skipping_v1, __ATOMIC_RELAXED))
 		return 0;
-	return sp_skip_begin_v1(desc, name, 0, level, lexical);
-}
-
-SP_SHARED_ int64_t sp_handle_gate_v1(sp_region_t region)
-{
-	uint32_t level = region->level_index < 64 ? sp_level_pool_v1[region->level_index] : 0;
-
-	SP_DEFINE_STUBS_();
-	(void)*SP_CAST_(const volatile char *, region->name);
-	if (!level && !__atomic_load_n(&sp_skipping_v1, __ATOMIC_RELAXED))
-		return 0;
-	return sp_skip_begin_v1(region, region->name, region->hash, level, 0);
-}
-
-SP_SHARED_ int sp_end_gate_v1(const void *site, const char *name, uint64_t hash)
-{
-	SP_DEFINE_STUBS_();
-	(void)*SP_CAST_(const volatile char *, name);
-	if (!__atomic_load_n(&sp_skipping_v1, __ATOMIC_RELAXED))
-		return 1;
-	return sp_skip_end_v1(site, name, hash);
-}
-
-SP_SHARED_ int sp_enabled_gate_v1(void)
-{
-	SP_DEFINE_STUBS_();
-	return sp_begin_sema_v1 != 0;
+	if (edge == SP_EDGE_END_)
+		return sp_skip_end_v1(desc, name, hash);
+	return sp_skip_begin_v1(desc, name, hash, level, edge == SP_EDGE_SCOPE_);
 }
 
 /* The empty asm keeps the call of a stub from becoming a jump, which would hide this frame. */
@@ -574,10 +565,10 @@ SP_INLINE_ const char *sp_desc_name_v1(const void *desc)
 }
 
 /* Returns what the end of a scope is to fire: the same descriptor, or NULL. */
-SP_INLINE_ const void *sp_site_begin_v1(const void *desc, int lexical)
+SP_INLINE_ const void *sp_site_begin_v1(const void *desc, int edge)
 {
 	const char *name = sp_desc_name_v1(desc);
-	int64_t skipped = sp_begin_gate_v1(desc, name, lexical);
+	int64_t skipped = sp_gate_v1(desc, name, 0, edge);
 
 	if (skipped < 0)
 		return SP_NULL_;
@@ -589,7 +580,7 @@ SP_INLINE_ void sp_site_end_v1(const void *desc)
 {
 	const char *name = sp_desc_name_v1(desc);
 
-	if (sp_end_gate_v1(desc, name, 0))
+	if (sp_gate_v1(desc, name, 0, SP_EDGE_END_) >= 0)
 		sp_fire_end_v1(desc, name, 0);
 }
 
@@ -602,7 +593,7 @@ SP_INLINE_ void sp_scope_end_v1(const void *desc)
 SP_INLINE_ void sp_handle_begin_v1(sp_region_t region)
 {
 	if (SP_UNLIKELY_(sp_begin_sema_v1 != 0) && region) {
-		int64_t skipped = sp_handle_gate_v1(region);
+		int64_t skipped = sp_gate_v1(region, region->name, region->hash, SP_EDGE_HANDLE_);
 
 		if (skipped >= 0)
 			sp_fire_begin_v1(region, region->name, region->hash, skipped);
@@ -612,7 +603,7 @@ SP_INLINE_ void sp_handle_begin_v1(sp_region_t region)
 SP_INLINE_ void sp_handle_end_v1(sp_region_t region)
 {
 	if (SP_UNLIKELY_(sp_end_sema_v1 != 0) && region &&
-	    sp_end_gate_v1(region, region->name, region->hash))
+	    sp_gate_v1(region, region->name, region->hash, SP_EDGE_END_) >= 0)
 		sp_fire_end_v1(region, region->name, region->hash);
 }
 
@@ -620,9 +611,10 @@ SP_INLINE_ void sp_handle_end_v1(sp_region_t region)
 
 /* clang-format off */
 
-/* Out of line all the same: one note, and none of your operands in it. */
+/* Out of line all the same: one note, and none of your operands in it. They touch the name, too. */
 SP_SHARED_ void sp_plain_begin_v1(const void *desc, const char *name, uint64_t hash)
 {
+	(void)*SP_CAST_(const volatile char *, name);
 	SP_ASM_(SP_PLAIN_("begin", "sp_begin_sema_v1", SP_ARG_("desc") " " SP_ARG_("name") " "
 			  SP_ARG_("hash") " " SP_ARG_("skipped"))
 		: : [desc] "r"(desc), [name] "r"(name), [hash] "r"(SP_NUMBER_(uintptr_t, hash)),
@@ -631,23 +623,27 @@ SP_SHARED_ void sp_plain_begin_v1(const void *desc, const char *name, uint64_t h
 
 SP_SHARED_ void sp_plain_end_v1(const void *desc, const char *name, uint64_t hash)
 {
+	(void)*SP_CAST_(const volatile char *, name);
 	SP_ASM_(SP_PLAIN_("end", "sp_end_sema_v1", SP_ARG_("desc") " " SP_ARG_("name") " "
 			  SP_ARG_("hash"))
 		: : [desc] "r"(desc), [name] "r"(name), [hash] "r"(SP_NUMBER_(uintptr_t, hash))
 		: "memory");
 }
 
-SP_SHARED_ int sp_enabled_gate_v1(void)
+SP_SHARED_ int64_t sp_gate_v1(const void *desc, const char *name, uint64_t hash, int edge)
 {
+	(void)desc, (void)name, (void)hash, (void)edge;
 	SP_ASM_(SP_SEMAPHORES_ : :);
-	return sp_begin_sema_v1 != 0;
+	return 0;
 }
 
 /* clang-format on */
 
-SP_INLINE_ const void *sp_site_begin_v1(const void *name, int lexical)
+enum { SP_EDGE_BEGIN_, SP_EDGE_SCOPE_, SP_EDGE_NONE_ };
+
+SP_INLINE_ const void *sp_site_begin_v1(const void *name, int edge)
 {
-	(void)lexical;
+	(void)edge;
 	sp_plain_begin_v1(SP_NULL_, SP_CAST_(const char *, name), 0);
 	return name;
 }
@@ -679,7 +675,8 @@ SP_INLINE_ void sp_handle_end_v1(sp_region_t region)
 
 SP_INLINE_ int sp_region_enabled_v1(void)
 {
-	return SP_UNLIKELY_(sp_begin_sema_v1 != 0) && sp_enabled_gate_v1();
+	return SP_UNLIKELY_(sp_begin_sema_v1 != 0) &&
+	       sp_gate_v1(SP_NULL_, SP_NULL_, 0, SP_EDGE_NONE_) >= 0;
 }
 
 /* What SP_REGION_SCOPE declares: the descriptor that its end fires, or NULL (begin skipped). */

@@ -1,9 +1,14 @@
 /*
- * The main file of the matrix program. Arguments: "raise" lifts the semaphores from inside, so that
- * the gates and stubs run without a tracer; a number repeats everything so often. Prints a line
- * `call COUNT NAME` for each region, and a checksum that no tracing may change.
+ * The main file of the matrix program. Arguments: a number: repeat everything so often; "raise":
+ * lift the semaphores from inside, so that gates and stubs run without a tracer; "traced": wait
+ * until a tracer has lifted all of them, and in the end until all are down. Prints a line `call
+ * COUNT NAME` for each region, and a checksum that no tracing may change.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* nanosleep */
+#endif
 #include <stdio.h>
+#include <time.h>
 
 #include "unit.h"
 
@@ -61,26 +66,55 @@ static unsigned run(unsigned x)
 	return x;
 }
 
+/* The semaphores that are up in all link units, of how many. */
+static unsigned semaphores(int raise, unsigned *ret_all)
+{
+	unsigned up = part_semaphores(raise);
+
+	*ret_all = 2;
+#ifdef WITH_LIBRARIES
+	up += one_semaphores(raise) + two_semaphores(raise);
+	*ret_all += 4;
+#endif
+	return up;
+}
+
+/* Waits at most ten seconds until all semaphores are up, or none is. */
+static int await_semaphores(int up)
+{
+	struct timespec pause = {0, 10000000};
+	unsigned all = 0, i;
+
+	for (i = 0; i < 1000; i++) {
+		if (semaphores(0, &all) == (up ? all : 0))
+			return 1;
+		nanosleep(&pause, NULL);
+	}
+	fprintf(stderr, "semaphores: %u of %u\n", semaphores(0, &all), all);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long rounds = 1, round;
-	unsigned x = 1;
-	int i;
+	unsigned x = 1, all;
+	int i, traced = 0;
 
 	for (i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "raise")) {
+		if (!strcmp(argv[i], "raise")) {
+			if (SP_REGION_ENABLED() || semaphores(1, &all) != all ||
+			    !SP_REGION_ENABLED())
+				return 3;
+		} else if (!strcmp(argv[i], "traced")) {
+			struct timespec settle = {1, 0};
+
+			traced = 1;
+			if (!await_semaphores(1))
+				return 4;
+			nanosleep(&settle, NULL); /* the tracer's program comes after its probe */
+		} else {
 			rounds = strtoul(argv[i], NULL, 10);
-			continue;
 		}
-		sp_begin_sema_v1 = 1;
-		sp_end_sema_v1 = 1;
-		app_part_raise();
-#ifdef WITH_LIBRARIES
-		one_raise();
-		two_raise();
-#endif
-		if (!SP_REGION_ENABLED())
-			return 3;
 	}
 	for (round = 0; round < rounds; round++) {
 		x += run(x) + part_run(x);
@@ -94,5 +128,6 @@ int main(int argc, char **argv)
 	for (i = 0; table[i].name; i++)
 		printf("call %lu %s\n", table[i].calls, table[i].name);
 	printf("sum %u\n", x);
-	return 0;
+	fflush(stdout);
+	return traced && !await_semaphores(0) ? 5 : 0;
 }

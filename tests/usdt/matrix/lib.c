@@ -8,7 +8,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-VISIBLE void CAT(UNIT, _raise)(void);
+VISIBLE unsigned CAT(UNIT, _semaphores)(int raise);
 VISIBLE unsigned CAT(UNIT, _run)(unsigned x);
 #ifdef __cplusplus
 }
@@ -16,10 +16,13 @@ VISIBLE unsigned CAT(UNIT, _run)(unsigned x);
 extern inline unsigned extern_inline(unsigned x);
 #endif
 
-VISIBLE void CAT(UNIT, _raise)(void)
+VISIBLE unsigned CAT(UNIT, _semaphores)(int raise)
 {
-	sp_begin_sema_v1 = 1;
-	sp_end_sema_v1 = 1;
+	if (raise) {
+		sp_begin_sema_v1 = 1;
+		sp_end_sema_v1 = 1;
+	}
+	return (unsigned)(sp_begin_sema_v1 != 0) + (unsigned)(sp_end_sema_v1 != 0);
 }
 
 VISIBLE unsigned CAT(UNIT, _run)(unsigned x)

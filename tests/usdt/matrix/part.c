@@ -5,10 +5,13 @@
 extern inline unsigned extern_inline(unsigned x);
 #endif
 
-void app_part_raise(void)
+unsigned part_semaphores(int raise)
 {
-	sp_begin_sema_v1 = 1;
-	sp_end_sema_v1 = 1;
+	if (raise) {
+		sp_begin_sema_v1 = 1;
+		sp_end_sema_v1 = 1;
+	}
+	return (unsigned)(sp_begin_sema_v1 != 0) + (unsigned)(sp_end_sema_v1 != 0);
 }
 
 void part_end_elsewhere(void)
