@@ -189,14 +189,16 @@ static int drop_rights(const struct plan *plan)
 	return 0;
 }
 
-static int limit_to(int resource, uint64_t value)
+static int limit_to(int resource, uint64_t value, uint64_t hard)
 {
-	struct rlimit now, limit = {value, value};
+	struct rlimit now, limit = {value, hard};
 
 	if (getrlimit(resource, &now) < 0)
 		return -errno;
-	if (now.rlim_max < value)
-		limit.rlim_cur = limit.rlim_max = now.rlim_max;
+	if (now.rlim_max < limit.rlim_max)
+		limit.rlim_max = now.rlim_max;
+	if (now.rlim_max < limit.rlim_cur)
+		limit.rlim_cur = now.rlim_max;
 	return setrlimit(resource, &limit) < 0 ? -errno : 0;
 }
 
@@ -204,16 +206,16 @@ static int set_limits(const struct sp_sandbox *box)
 {
 	int r = 0;
 
-	if (box->cpu_seconds)
-		r = limit_to(RLIMIT_CPU, box->cpu_seconds);
+	if (box->cpu_seconds) /* SIGXCPU says why; SIGKILL a second later would not */
+		r = limit_to(RLIMIT_CPU, box->cpu_seconds, box->cpu_seconds + 1);
 	if (r == 0 && box->memory_bytes)
-		r = limit_to(RLIMIT_AS, box->memory_bytes);
+		r = limit_to(RLIMIT_AS, box->memory_bytes, box->memory_bytes);
 	if (r == 0 && box->no_files)
-		r = limit_to(RLIMIT_FSIZE, 0);
+		r = limit_to(RLIMIT_FSIZE, 0, 0);
 	if (r == 0 && box->no_files)
-		r = limit_to(RLIMIT_CORE, 0);
+		r = limit_to(RLIMIT_CORE, 0, 0);
 	if (r == 0 && box->no_files) /* the loader of shared libraries opens one at a time */
-		r = limit_to(RLIMIT_NOFILE, box->fd_count + 16);
+		r = limit_to(RLIMIT_NOFILE, box->fd_count + 16, box->fd_count + 16);
 	return r;
 }
 
