@@ -337,6 +337,9 @@ static int describe_site(struct sp_recording *rec, const struct sp_event *event,
 		return r;
 	if (event->head->type == SP_EV_site && (r = take_text(rec, event, 3, &function)) < 0)
 		return r;
+	/* A run-time name that could not be read comes as nothing. */
+	if (!name[0] && (number & SP_SITE_DYNAMIC))
+		return 0;
 	site->name = name;
 	site->file = file;
 	site->tags = tags;

@@ -92,7 +92,8 @@ static uint64_t bias_of(const struct sp_recording *rec, const struct sp_map *map
 
 	if (image && image->elf_type == ELF_FIXED)
 		return 0;
-	for (size_t i = image ? first_segment(rec, image->number) : 0; image && i < rec->n_segments; i++) {
+	for (size_t i = image ? first_segment(rec, image->number) : 0; image && i < rec->n_segments;
+	     i++) {
 		const struct sp_segment *segment = &rec->segments[i];
 
 		if (segment->image != image->number)

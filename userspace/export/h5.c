@@ -158,6 +158,8 @@ static int add_thread(struct h5_sink *sink, uint32_t index, struct sp_error *err
 		.cpu_ns = lane->cpu_time,
 		.name = lane->name,
 		.process = process->row,
+		.calls = lane->calls,
+		.samples = lane->samples,
 	};
 
 	if (sink->unit->unit->processes > 1) {
@@ -263,9 +265,9 @@ static int set_environment(struct h5_sink *sink, struct sp_error *error)
 	};
 	const struct sp_recording *rec = sink->unit->recording;
 	const char *kernel = sp_recording_meta(rec, "kernel"),
-		   *host = sp_recording_meta(rec, "hostname");
+		   *name = sp_recording_meta(rec, "uname");
 	const char *machine = sp_recording_meta(rec, "machine");
-	char text[512];
+	char platform[256];
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < sp_array_size(copied); i++) {
@@ -278,22 +280,34 @@ static int set_environment(struct h5_sink *sink, struct sp_error *error)
 		else if (value)
 			r = sp_h5_writer_set_metadata(sink->writer, copied[i][1], value, error);
 	}
+	if (r == 0 && name)
+		r = sp_h5_writer_set_metadata(sink->writer, "uname", name, error);
 	if (r < 0 || !kernel)
 		return r;
-	snprintf(text, sizeof(text), "Linux-%s%s%s", kernel, machine ? "-" : "",
+	/* As Python's platform.platform() has it: Linux-6.1.0-x86_64. */
+	snprintf(platform, sizeof(platform), "%s%s%s", kernel, machine ? "-" : "",
 		 machine ? machine : "");
-	r = sp_h5_writer_set_metadata(sink->writer, "platform", text, error);
-	if (r < 0)
-		return r;
-	snprintf(text, sizeof(text), "Linux %s %s %s", host ? host : "?", kernel,
-		 machine ? machine : "");
-	return sp_h5_writer_set_metadata(sink->writer, "uname", text, error);
+	for (char *at = platform; *at; at++)
+		if (*at == ' ')
+			*at = '-';
+	return sp_h5_writer_set_metadata(sink->writer, "platform", platform, error);
+}
+
+/* Wall-clock time of the start, by the first reading of the clocks; -1 unknown. */
+static int64_t start_realtime(const struct sp_sink_unit *unit)
+{
+	const struct sp_recording *rec = unit->recording;
+
+	if (!rec->n_clocks)
+		return -1;
+	return rec->clocks[0].realtime -
+	       (rec->clocks[0].monotonic - (int64_t)unit->facts->start_ns);
 }
 
 static int set_metadata(struct h5_sink *sink, struct sp_error *error)
 {
 	const struct sp_sink_unit *unit = sink->unit;
-	int64_t realtime = sp_recording_meta_number(unit->recording, "start_realtime", -1);
+	int64_t realtime = start_realtime(unit);
 	const struct {
 		const char *key;
 		int64_t number;
