@@ -386,13 +386,21 @@ SP_PUB_ int sp_profiler_get_region_stats(const sp_profiler *profiler, int region
 
 /* ---- Sites of sp_region.F90.inc ---- */
 
+/* Fortran pads its texts with blanks. */
+SP_PRIV_ size_t sp_trimmed_(const char *text, int length)
+{
+	while (length > 0 && text[length - 1] == ' ')
+		length--;
+	return length > 0 ? (size_t)length : 0;
+}
+
 SP_PRIV_ __attribute__((cold)) sp_region_t sp_site_make_(intptr_t *site, const char *name,
 							 int name_len, const char *file,
 							 int file_len, int line, const char *tags,
 							 int tags_len)
 {
-	size_t n = name_len > 0 ? (size_t)name_len : 0, f = file_len > 0 ? (size_t)file_len : 0;
-	size_t t = tags_len > 0 ? (size_t)tags_len : 0;
+	size_t n = sp_trimmed_(name, name_len), f = sp_trimmed_(file, file_len);
+	size_t t = sp_trimmed_(tags, tags_len);
 	char *text = (char *)calloc(n + f + t + 3, 1);
 	sp_region_t region;
 

@@ -8,7 +8,7 @@
  *
  *	cc -O2 -g app.c scope_profiler.c		(sp_region.h lies beside it)
  *
- * Its regions then are probes. Nobody listening: a begin and an end cost a few nanoseconds. With
+ * Its regions then are probes. Nobody listening: a begin and an end cost some 10 ns together. With
  * `sp-trace -- ./app`, or bpftrace, or perf, every entry and exit is seen with its time, thread
  * and nesting. The program itself measures no time, starts no thread and writes no file.
  *
@@ -282,8 +282,9 @@ int sp_trace_finalize(sp_profiler *profiler);
 
 /*
  * A begin or end with a fixed name, without any profiler: what sp_region.F90.inc expands to.
- * *@site is 0 at first and remembers the region from then on, so that the texts, which need no NUL,
- * are looked at once. Safe from several threads on one site. Does nothing when memory is out.
+ * *@site is 0 at first and remembers the region from then on, so that the texts are looked at once.
+ * They need no NUL; trailing blanks do not count. Safe from several threads on one site. Does
+ * nothing when memory is out.
  */
 void sp_trace_site_begin(intptr_t *site, const char *name, int name_len, const char *file,
 			 int file_len, int line, const char *tags, int tags_len);

@@ -23,7 +23,7 @@
  * SP_USE_LIKWID has no effect: counters are the recorder's. sp::LikwidSession and
  * sp::likwid_thread_init() are there for programs that name them, and do nothing.
  *
- * Costs: a Scope is one begin and one end. The macros look their name up each time, 10 to 20 ns;
+ * Costs: a Scope is one begin and one end. The macros look their name up each time, some 10 ns more;
  * where that matters keep the handle, or use SP_REGION_SCOPE of sp_region.h, which looks up
  * nothing. Nothing here throws. A scope must end on the thread that began it; moved to another one,
  * its end is refused.
