@@ -240,7 +240,7 @@ static int number(const char *text, int most)
 
 int main(int argc, char **argv)
 {
-	struct plate plate = {.steps = 3000, .threads = 2};
+	struct plate plate = {.steps = 3500, .threads = 2};
 	int cells = 1000, option, r;
 
 	while ((option = getopt(argc, argv, "n:s:t:")) != -1) {
@@ -257,7 +257,7 @@ int main(int argc, char **argv)
 		*to = value;
 	}
 	if (optind < argc) {
-		fprintf(stderr, "heat: '%s' is not an option; try heat -n 1000 -s 3000 -t 2\n",
+		fprintf(stderr, "heat: '%s' is not an option; try heat -n 1000 -s 3500 -t 2\n",
 			argv[optind]);
 		return 2;
 	}
