@@ -182,9 +182,11 @@ static int print_rows(const struct binary *binary)
 		print_cell(row ? sp_region_kind(&regions->at[i - 1]) : "KIND", 8);
 		if (armed)
 			print_cell(row ? armed_names[binary->armed] : "ARMED", 7);
-		if (tags)
+		if (tags && (!row || *row->tags))
 			print_cell(row ? row->place : "WHERE", place);
-		puts(tags ? (row ? row->tags : "TAGS") : (row ? row->place : "WHERE"));
+		else
+			fputs(row ? row->place : "WHERE", stdout);
+		puts(!tags ? "" : row ? row->tags : "TAGS");
 	}
 	for (size_t i = 0; rows && i < n; i++)
 		row_clear(&rows[i]);
