@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * symbols_test.c - symbols beyond what the command shows: names, the workers' messages, hostile
+ *ELF.
+ *
+ *	symbols_test names
+ *	symbols_test messages
+ *	symbols_test hostile ELF_FILE SCRATCH_FILE ROUNDS [here]
+ *	symbols_test again ELF_FILE
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "userspace/analysis/names.h"
+#include "userspace/analysis/symbol_worker.h"
+#include "userspace/analysis/symbols.h"
+#include "userspace/base/cleanup.h"
+
+#define CHECK(condition) \
+	do { \
+		if (!(condition)) { \
+			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+			exit(1); \
+		} \
+	} while (0)
+
+static uint64_t random_state = 88172645463325252u;
+
+static uint64_t random_number(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+/* ---- names ---- */
+
+static void check_name(char *(*make)(const char *), const char *raw, const char *expected)
+{
+	char *name = make(raw);
+
+	if (!expected ? name != NULL : !name || strcmp(name, expected) != 0) {
+		fprintf(stderr, "\"%s\" gives \"%s\", not \"%s\"\n", raw, name ? name : "(none)",
+			expected ? expected : "(none)");
+		exit(1);
+	}
+	free(name);
+}
+
+static void test_names(void)
+{
+	static const char *const names[][2] = {
+		{"main", NULL},
+		{"i", NULL},
+		{"_Z3fooi", "foo(int)"},
+		{"_ZN4grid5FieldILi7EfE5totalEf", "grid::Field<7, float>::total(float)"},
+		{"_ZL5scaledi.constprop.0", "scale(double, int) [clone .constprop.0]"},
+		{"_Z", NULL},
+		{"_Zzzzz", NULL},
+		{"__heat_MOD_step", "heat::step"},
+		{"__heat_2_MOD_step_x.isra.0", "heat_2::step_x.isra.0"},
+		{"__MOD_step", NULL},
+		{"__heat_MOD_", NULL},
+		{"__heat_MOD_Step", NULL},
+		{"__heat_MODstep", NULL},
+		{"_MOD_", NULL},
+		{"__libc_start_main", NULL},
+	};
+	static const char *const short_names[][2] = {
+		{"main", "main"},
+		{"std::vector<int, std::allocator<int> >::push_back(int&&)",
+		 "std::vector<…>::push_back"},
+		{"double f<int>(int, std::map<int, int>)", "f<…>"},
+		{"(anonymous namespace)::f(int)", "(anonymous namespace)::f"},
+		{"n::f(double)::{lambda(double)#1}::operator()(double) const",
+		 "n::f(…)::{…}::operator()"},
+		{"std::ostream& operator<< <char>(std::ostream&, char)", "operator<<<…>"},
+		{"a::operator->() const", "a::operator->"},
+		{"it<int>::difference_type operator-<int>(int)", "operator-<…>"},
+		{"operator new(unsigned long)", "operator new"},
+		{"my_operator<int>()", "my_operator<…>"},
+		{"<", "<…"},
+		{">>>", ">>>"},
+		{")(", ")"},
+		{"", ""},
+	};
+	char long_name[100001];
+
+	for (size_t i = 0; i < sp_array_size(names); i++)
+		check_name(sp_name_demangle, names[i][0], names[i][1]);
+	for (size_t i = 0; i < sp_array_size(short_names); i++)
+		check_name(sp_name_shorten, short_names[i][0], short_names[i][1]);
+	memset(long_name, 'P', sizeof(long_name) - 1);
+	memcpy(long_name, "_Z1f", 4);
+	long_name[100000] = '\0';
+	check_name(sp_name_demangle, long_name, NULL);
+	long_name[60000] = '\0';
+	free(sp_name_demangle(long_name)); /* deep, but not too long: no crash */
+	for (int round = 0; round < 20000; round++) {
+		char text[24];
+		size_t n = random_number() % (sizeof(text) - 1);
+
+		for (size_t i = 0; i < n; i++)
+			text[i] = "_ZNKSt<>(){}:operatoMODabc -,.0129"[random_number() % 34];
+		text[n] = '\0';
+		if (random_number() % 2)
+			memcpy(text, "_Z", n < 2 ? n : 2);
+		free(sp_name_demangle(text));
+		free(sp_name_shorten(text));
+	}
+}
+
+/* ---- messages of workers ---- */
+
+struct heard {
+	size_t texts, places;
+};
+
+static int hear_status(void *context, enum sp_symbols_status status, const char *reason)
+{
+	(void)context;
+	CHECK(status > SP_SYMBOLS_PENDING && status <= SP_SYMBOLS_DAMAGED &&
+	      strlen(reason) < 70000);
+	return 0;
+}
+
+static int hear_debug_file(void *context, const char *path)
+{
+	(void)context;
+	CHECK(path != NULL);
+	return 0;
+}
+
+static int hear_text(void *context, const char *text)
+{
+	CHECK(text != NULL);
+	((struct heard *)context)->texts++;
+	return 0;
+}
+
+static int hear_place(void *context, uint32_t index, const struct sp_worker_frame *frames,
+		      uint32_t n_frames)
+{
+	struct heard *heard = context;
+
+	CHECK(index < 10 && n_frames <= SP_WORKER_MAX_FRAMES);
+	for (uint32_t i = 0; i < n_frames; i++)
+		CHECK(frames[i].function < heard->texts || frames[i].function == SP_WORKER_NO_TEXT);
+	heard->places++;
+	return 0;
+}
+
+/* A stream of messages that a worker could send. */
+static size_t good_stream(unsigned char *out)
+{
+	const struct {
+		struct sp_worker_header head;
+		uint32_t words[5];
+	} messages[] = {
+		{{SP_WORKER_STATUS, 8}, {SP_SYMBOLS_LINES, 0x6b6f6f6c}},
+		{{SP_WORKER_DEBUG_FILE, 4}, {0x67756264}},
+		{{SP_WORKER_TEXT, 4}, {0x6e69616d}},
+		{{SP_WORKER_TEXT, 3}, {0x00632e61}},
+		{{SP_WORKER_PLACE, 20}, {3, 0, 0, 1, 42}},
+		{{SP_WORKER_PLACE, 4}, {4}},
+		{{SP_WORKER_END, 0}, {0}},
+	};
+	size_t size = 0;
+
+	for (size_t i = 0; i < sp_array_size(messages); i++) {
+		memcpy(out + size, &messages[i].head, sizeof(messages[i].head));
+		size += sizeof(messages[i].head);
+		memcpy(out + size, messages[i].words, messages[i].head.bytes);
+		size += messages[i].head.bytes;
+	}
+	return size;
+}
+
+/* Feeds in pieces of random sizes, as pipes do. */
+static int feed(const unsigned char *bytes, size_t size, struct heard *heard, int *ret_finished)
+{
+	struct sp_symbol_sink sink = {hear_status, hear_debug_file, hear_text, hear_place, heard};
+	struct sp_worker_reader reader = {.n_addresses = 10};
+	int r = 0;
+
+	*heard = (struct heard){0};
+	for (size_t at = 0; at < size && r == 0;) {
+		size_t part = 1 + random_number() % 40;
+
+		part = part < size - at ? part : size - at;
+		r = sp_worker_feed(&reader, bytes + at, part, &sink);
+		at += part;
+	}
+	*ret_finished = reader.finished;
+	sp_worker_reader_done(&reader);
+	return r;
+}
+
+static void test_messages(void)
+{
+	unsigned char good[512], bad[512];
+	size_t size = good_stream(good), refused = 0;
+	struct heard heard;
+	int finished;
+
+	CHECK(feed(good, size, &heard, &finished) == 0 && finished);
+	CHECK(heard.texts == 2 && heard.places == 2);
+	for (size_t cut = 0; cut < size; cut++)
+		CHECK(feed(good, cut, &heard, &finished) == 0 && !finished);
+	for (int round = 0; round < 200000; round++) {
+		memcpy(bad, good, size);
+		for (int i = 0; i < 1 + round % 4; i++)
+			bad[random_number() % size] = (unsigned char)random_number();
+		refused += feed(bad, size, &heard, &finished) == -EBADMSG;
+	}
+	CHECK(refused > 1000);
+}
+
+/* ---- hostile files ---- */
+
+static unsigned char *read_all(const char *path, size_t *ret_size)
+{
+	struct stat status;
+	unsigned char *bytes;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	CHECK(fd >= 0 && fstat(fd, &status) == 0);
+	bytes = malloc((size_t)status.st_size);
+	CHECK(bytes && read(fd, bytes, (size_t)status.st_size) == status.st_size);
+	close(fd);
+	*ret_size = (size_t)status.st_size;
+	return bytes;
+}
+
+static void write_all(const char *path, const unsigned char *bytes, size_t size)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	CHECK(fd >= 0 && write(fd, bytes, size) == (ssize_t)size);
+	close(fd);
+}
+
+/* Looks up addresses all over the file. Whatever it is, there is an answer, and it is well formed.
+ */
+static enum sp_symbols_status look_up(const char *path, bool here, size_t *ret_lines)
+{
+	struct sp_symbols_options options = {.in_process = here, .patience_s = 20};
+	struct sp_symbols *symbols;
+	enum sp_symbols_status status;
+	uint32_t module;
+
+	CHECK(sp_symbols_new(&options, &symbols) == 0);
+	CHECK(sp_symbols_add_module(symbols, path, NULL, &module) == 0);
+	for (uint64_t address = 0x1000; address < 0x1800; address += 7)
+		CHECK(sp_symbols_add(symbols, module, address) == 0);
+	CHECK(sp_symbols_add(symbols, module, UINT64_MAX) == 0);
+	CHECK(sp_symbols_add(symbols, module, 0) == 0);
+	CHECK(sp_symbols_resolve(symbols) == 0);
+	*ret_lines = 0;
+	for (uint64_t address = 0x1000; address < 0x1800; address += 7) {
+		const struct sp_symbol *symbol = sp_symbols_find(symbols, module, address);
+
+		CHECK(symbol && symbol->n_frames && symbol->n_frames <= 64);
+		for (uint32_t i = 0; i < symbol->n_frames; i++)
+			CHECK(symbol->frames[i].function && symbol->frames[i].raw &&
+			      symbol->frames[i].file);
+		*ret_lines += symbol->frames[0].line != 0;
+	}
+	status = sp_symbols_module(symbols, module)->status;
+	CHECK(status != SP_SYMBOLS_PENDING);
+	CHECK(status < SP_SYMBOLS_CHANGED || *sp_symbols_module(symbols, module)->reason);
+	sp_symbols_free(symbols);
+	return status;
+}
+
+static void mutate(unsigned char *bytes, size_t size)
+{
+	/* Values that lengths, offsets and counts go wrong at. */
+	static const uint64_t odd[] = {0,	   1,	       0x7f,	   0x80,      0xff,
+				       0x7fffffff, 0xffffffff, UINT64_MAX, INT64_MAX, 1u << 31};
+	int changes = 1 + (int)(random_number() % 12);
+
+	for (int i = 0; i < changes; i++) {
+		/* Half of them in the headers and the section table, at the ends of the file. */
+		size_t span = random_number() % 2 ? size : 2048;
+		size_t at = random_number() % (span < size ? span : size);
+		uint64_t value = random_number() % 2 ? odd[random_number() % sp_array_size(odd)]
+						     : random_number();
+		size_t width = (size_t)1 << random_number() % 4;
+
+		if (random_number() % 2)
+			at = size - 1 - at;
+		if (at + width <= size)
+			memcpy(bytes + at, &value, width);
+	}
+}
+
+static void test_hostile(const char *path, const char *scratch, int rounds, bool here)
+{
+	size_t size, lines, answered = 0, counts[SP_SYMBOLS_DAMAGED + 1] = {0};
+	unsigned char *good = read_all(path, &size), *bad = malloc(size);
+
+	CHECK(bad && look_up(path, here, &lines) == SP_SYMBOLS_LINES && lines > 10);
+	for (int round = 0; round < rounds; round++) {
+		size_t length = size;
+
+		memcpy(bad, good, size);
+		if (round % 8 == 0)
+			length = random_number() % size;
+		else
+			mutate(bad, size);
+		write_all(scratch, bad, length);
+		counts[look_up(scratch, here, &lines)]++;
+		answered += lines != 0;
+	}
+	unlink(scratch);
+	printf("%d files: %zu with lines, %zu with names, %zu damaged; lines from %zu\n", rounds,
+	       counts[SP_SYMBOLS_LINES], counts[SP_SYMBOLS_NAMES], counts[SP_SYMBOLS_DAMAGED],
+	       answered);
+	/* Else the mutations were no test. */
+	CHECK(counts[SP_SYMBOLS_DAMAGED] && answered);
+	free(good);
+	free(bad);
+}
+
+/* ---- resolving again ---- */
+
+static void test_again(const char *path)
+{
+	struct sp_symbols *symbols;
+	const struct sp_symbol *first;
+	uint32_t module, same, other;
+
+	CHECK(sp_symbols_new(NULL, &symbols) == 0);
+	CHECK(sp_symbols_add_module(symbols, path, NULL, &module) == 0);
+	CHECK(sp_symbols_add_module(symbols, path, "", &same) == 0 && same == module);
+	CHECK(sp_symbols_add_module(symbols, path, "00", &other) == 0 && other != module);
+	CHECK(sp_symbols_add(symbols, 77, 0) == -EINVAL);
+	CHECK(!strcmp(sp_symbols_find(symbols, module, 0x1100)->frames[0].function, "??"));
+	for (uint64_t address = 0x1200; address < 0x1300; address += 2)
+		CHECK(sp_symbols_add(symbols, module, address) == 0);
+	CHECK(sp_symbols_resolve(symbols) == 0);
+	first = sp_symbols_find(symbols, module, 0x1202);
+	const struct sp_frame *frames = first->frames;
+
+	for (uint64_t address = 0x1000; address < 0x1400; address++)
+		CHECK(sp_symbols_add(symbols, module, address) == 0);
+	CHECK(sp_symbols_add(symbols, other, 0x1202) == 0);
+	CHECK(sp_symbols_resolve(symbols) == 0);
+	CHECK(sp_symbols_find(symbols, module, 0x1202)->frames == frames);
+	CHECK(sp_symbols_module(symbols, other)->status == SP_SYMBOLS_CHANGED);
+	CHECK(!strcmp(sp_symbols_find(symbols, other, 0x1202)->frames[0].function, "??"));
+	CHECK(sp_symbols_resolve(symbols) == 0);
+	sp_symbols_free(symbols);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "names"))
+		test_names();
+	else if (argc == 2 && !strcmp(argv[1], "messages"))
+		test_messages();
+	else if (argc >= 5 && !strcmp(argv[1], "hostile"))
+		test_hostile(argv[2], argv[3], atoi(argv[4]), argc > 5);
+	else if (argc == 3 && !strcmp(argv[1], "again"))
+		test_again(argv[2]);
+	else
+		return 2;
+	return 0;
+}
