@@ -24,12 +24,10 @@ enum {
 };
 
 /* Cookie of a probe: how to get from the descriptor's address to a site's number.
- *   bit 0      this is an end probe
- *   bits 1-31  number of the site of the first descriptor
+ *   bits 0-31  number of the site of the first descriptor
  *   bits 32-63 address of the first descriptor - address of the probe, modulo 2^32
  */
-#define SP_COOKIE(first_distance, first_site, is_end) \
-	((__u64)(__u32)(first_distance) << 32 | (__u64)(first_site) << 1 | !!(is_end))
+#define SP_COOKIE(first_distance, first_site) ((__u64)(__u32)(first_distance) << 32 | (__u32)(first_site))
 #define SP_DESCRIPTOR_BYTES 32
 
 struct sp_loss_count {

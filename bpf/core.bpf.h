@@ -20,8 +20,8 @@ struct frame {
 	__u64 start;
 	__u64 child;
 	__u64 number;
-	__u64 hash; /* identity of the region: equal names, equal hash */
-	__u64 sp;   /* stack pointer at the begin */
+	__u64 id; /* of the region: the name's hash if made at run time, else the name's address */
+	__u64 sp; /* stack pointer at the begin */
 	__u32 site;
 	__u32 skipped;
 };

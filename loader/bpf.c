@@ -2,8 +2,8 @@
  *
  * bpf.c - loading, attaching and controlling the BPF programs.
  *
- * Kernel features are tried, never guessed from a version: uprobe_multi links (Linux 6.6), which attach
- * and close many probes at once, else one perf event for each probe.
+ * Kernel features are tried, never guessed from a version: uprobe_multi links (Linux 6.6), which
+ * attach and close many probes at once, else one perf event for each probe.
  */
 #include "loader/bpf.h"
 
@@ -23,6 +23,7 @@
 #include <bpf/libbpf.h>
 
 #include "formats/wire.h"
+#include "loader/elf_limits.h"
 #include "sp_trace.skel.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/log.h"
@@ -40,14 +41,15 @@ struct sp_bpf {
 	struct sp_trace_bpf *skel;
 	unsigned cpus, max_sites;
 	bool multi;
-	int *call_rings, *sample_rings; /* by CPU */
+	struct bpf_program *begin, *end; /* the variants that are loaded */
+	int *call_rings, *sample_rings;	 /* by CPU */
 	struct bpf_link *fork, *exec, *exit, *iter;
 	uint64_t *sites; /* mapped */
 	size_t sites_bytes;
 };
 
 struct sp_armed {
-	int link_fd; /* of a multi link, or -1 */
+	int multi[2]; /* multi links of the begins and of the ends, or -1 */
 	size_t count;
 	struct bpf_link *links[];
 };
@@ -77,7 +79,7 @@ static bool kernel_has_multi(void)
 	struct uprobe_multi_attr attr = {
 		.prog_fd = (__u32)prog,
 		.attach_type = BPF_TRACE_UPROBE_MULTI_,
-		.path = (uintptr_t)"/",
+		.path = (uintptr_t) "/",
 		.offsets = (uintptr_t)&offset,
 		.count = 1,
 	};
@@ -101,12 +103,14 @@ static int make_rings(struct bpf_map *outer, unsigned cpus, size_t bytes, int **
 		fds[cpu] = -1;
 	*ret_fds = fds;
 	for (__u32 cpu = 0; cpu < cpus; cpu++) {
-		fds[cpu] = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "sp_ring", 0, 0, (__u32)bytes, NULL);
-		if (fds[cpu] < 0 || bpf_map_update_elem(bpf_map__fd(outer), &cpu, &fds[cpu], BPF_ANY)) {
+		fds[cpu] =
+			bpf_map_create(BPF_MAP_TYPE_RINGBUF, "sp_ring", 0, 0, (__u32)bytes, NULL);
+		if (fds[cpu] < 0 ||
+		    bpf_map_update_elem(bpf_map__fd(outer), &cpu, &fds[cpu], BPF_ANY)) {
 			int r = -errno;
 
-			sp_log_error("the kernel refused a ring of %zu KiB for CPU %u: %s", bytes >> 10,
-				     cpu, strerror(-r));
+			sp_log_error("the kernel refused a ring of %zu KiB for CPU %u: %s",
+				     bytes >> 10, cpu, strerror(-r));
 			sp_log_hint("try a smaller --ring-size");
 			return r;
 		}
@@ -125,10 +129,16 @@ static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 	bpf_map__set_max_entries(s->maps.sites, o->max_sites);
 	bpf_map__set_max_entries(s->maps.losses, b->cpus * SP_LOSS_MAX);
 	b->multi = kernel_has_multi();
-	bpf_program__set_autoload(s->progs.sp_probe, !b->multi);
-	bpf_program__set_autoload(s->progs.sp_probe_multi, b->multi);
-	if (b->multi)
-		bpf_program__set_expected_attach_type(s->progs.sp_probe_multi, BPF_TRACE_UPROBE_MULTI_);
+	b->begin = b->multi ? s->progs.sp_begin_multi : s->progs.sp_begin;
+	b->end = b->multi ? s->progs.sp_end_multi : s->progs.sp_end;
+	bpf_program__set_autoload(s->progs.sp_begin, !b->multi);
+	bpf_program__set_autoload(s->progs.sp_end, !b->multi);
+	bpf_program__set_autoload(s->progs.sp_begin_multi, b->multi);
+	bpf_program__set_autoload(s->progs.sp_end_multi, b->multi);
+	if (b->multi) {
+		bpf_program__set_expected_attach_type(b->begin, BPF_TRACE_UPROBE_MULTI_);
+		bpf_program__set_expected_attach_type(b->end, BPF_TRACE_UPROBE_MULTI_);
+	}
 	r = sp_trace_bpf__load(s);
 	if (r < 0) {
 		sp_log_error("the kernel refused the BPF programs: %s", strerror(-r));
@@ -164,7 +174,8 @@ int sp_bpf_new(const struct sp_bpf_options *options, struct sp_bpf **ret_bpf)
 		r = b->skel ? load(b, options) : -errno;
 	}
 	if (r == 0)
-		r = make_rings(b->skel->maps.call_rings, b->cpus, options->call_ring_bytes, &b->call_rings);
+		r = make_rings(b->skel->maps.call_rings, b->cpus, options->call_ring_bytes,
+			       &b->call_rings);
 	if (r == 0)
 		r = make_rings(b->skel->maps.sample_rings, b->cpus, options->sample_ring_bytes,
 			       &b->sample_rings);
@@ -218,6 +229,11 @@ int sp_bpf_control_ring(const struct sp_bpf *b)
 	return bpf_map__fd(b->skel->maps.control_ring);
 }
 
+int sp_bpf_lanes(const struct sp_bpf *b)
+{
+	return bpf_map__fd(b->skel->maps.lanes);
+}
+
 bool sp_bpf_has_multi(const struct sp_bpf *b)
 {
 	return b->multi;
@@ -235,7 +251,9 @@ int sp_bpf_add_target(struct sp_bpf *b, pid_t pid)
 {
 	__u32 key = (__u32)pid, value = 1;
 
-	return bpf_map_update_elem(bpf_map__fd(b->skel->maps.targets), &key, &value, BPF_ANY) ? -errno : 0;
+	return bpf_map_update_elem(bpf_map__fd(b->skel->maps.targets), &key, &value, BPF_ANY)
+		       ? -errno
+		       : 0;
 }
 
 static int iterate(struct sp_bpf *b, unsigned what)
@@ -263,27 +281,42 @@ int sp_bpf_live(const struct sp_bpf *b)
 	return __atomic_load_n(&b->skel->bss->control.live, __ATOMIC_RELAXED);
 }
 
-static int arm_multi(struct sp_bpf *b, const char *path, const struct sp_bpf_probe *probes, size_t count,
-		     struct sp_armed *armed)
+/* One link for all probes of a kind. */
+static int arm_multi(const char *path, const struct sp_bpf_probe *probes, size_t count, bool end,
+		     struct bpf_program *program, int *ret_fd)
 {
-	uint64_t values[3][count]; /* offsets, semaphores, cookies; count is small (elf_limits.h) */
+	uint64_t values[3][SP_ELF_LIMIT_PROBES]; /* offsets, semaphores, cookies */
 	struct uprobe_multi_attr attr = {
-		.prog_fd = (__u32)bpf_program__fd(b->skel->progs.sp_probe_multi),
+		.prog_fd = (__u32)bpf_program__fd(program),
 		.attach_type = BPF_TRACE_UPROBE_MULTI_,
 		.path = (uintptr_t)path,
 		.offsets = (uintptr_t)values[0],
 		.ref_ctr_offsets = (uintptr_t)values[1],
 		.cookies = (uintptr_t)values[2],
-		.count = (__u32)count,
 	};
 
-	for (size_t i = 0; i < count; i++) {
-		values[0][i] = probes[i].offset;
-		values[1][i] = probes[i].semaphore_offset;
-		values[2][i] = probes[i].cookie;
+	for (size_t i = 0; i < count && attr.count < SP_ELF_LIMIT_PROBES; i++) {
+		if (probes[i].end != end)
+			continue;
+		values[0][attr.count] = probes[i].offset;
+		values[1][attr.count] = probes[i].semaphore_offset;
+		values[2][attr.count++] = probes[i].cookie;
 	}
-	armed->link_fd = (int)syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	return armed->link_fd < 0 ? -errno : 0;
+	if (!attr.count)
+		return 0;
+	*ret_fd = (int)syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	return *ret_fd < 0 ? -errno : 0;
+}
+
+static int arm_single(struct sp_bpf *b, const char *path, const struct sp_bpf_probe *probe,
+		      struct bpf_link **ret_link)
+{
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = probe->semaphore_offset,
+		    .bpf_cookie = probe->cookie);
+
+	*ret_link = bpf_program__attach_uprobe_opts(probe->end ? b->end : b->begin, -1, path,
+						    probe->offset, &opts);
+	return *ret_link ? 0 : -errno;
 }
 
 int sp_bpf_arm(struct sp_bpf *b, int fd, const struct sp_bpf_probe *probes, size_t count,
@@ -295,19 +328,17 @@ int sp_bpf_arm(struct sp_bpf *b, int fd, const struct sp_bpf_probe *probes, size
 
 	if (!armed)
 		return -ENOMEM;
-	armed->link_fd = -1;
-	/* The descriptor, not a path, says which file is meant, in whatever mount namespace it is. */
+	armed->multi[0] = armed->multi[1] = -1;
+	/* The descriptor, not a path, says which file is meant, in whatever mount namespace it is.
+	 * Ends first: an end without its begin is harmless. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (b->multi)
-		r = arm_multi(b, path, probes, count, armed);
+	if (b->multi) {
+		r = arm_multi(path, probes, count, true, b->end, &armed->multi[1]);
+		if (r == 0)
+			r = arm_multi(path, probes, count, false, b->begin, &armed->multi[0]);
+	}
 	for (size_t i = 0; i < count && !b->multi && r == 0; i++) {
-		LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = probes[i].semaphore_offset,
-			    .bpf_cookie = probes[i].cookie);
-
-		armed->links[i] = bpf_program__attach_uprobe_opts(b->skel->progs.sp_probe, -1, path,
-								  probes[i].offset, &opts);
-		if (!armed->links[i])
-			r = -errno;
+		r = arm_single(b, path, &probes[i], &armed->links[i]);
 		armed->count = i + 1;
 	}
 	if (r < 0) {
@@ -322,8 +353,9 @@ void sp_bpf_disarm(struct sp_armed *armed)
 {
 	if (!armed)
 		return;
-	if (armed->link_fd >= 0)
-		close(armed->link_fd);
+	for (int i = 0; i < 2; i++)
+		if (armed->multi[i] >= 0)
+			close(armed->multi[i]);
 	for (size_t i = 0; i < armed->count; i++)
 		bpf_link__destroy(armed->links[i]);
 	free(armed);
@@ -347,8 +379,8 @@ int sp_bpf_stop(struct sp_bpf *b, uint64_t *ret_time)
 	struct timespec now;
 
 	__atomic_store_n(&control->enabled, 0, __ATOMIC_SEQ_CST);
-	/* Programs that passed the test before are through in microseconds; the calls of one that was
-	 * preempted for longer may be emitted twice, which the conversion mends. */
+	/* Programs that passed the test before are through in microseconds; the calls of one that
+	 * was preempted for longer may be emitted twice, which the conversion mends. */
 	usleep(2000);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	*ret_time = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
@@ -356,7 +388,8 @@ int sp_bpf_stop(struct sp_bpf *b, uint64_t *ret_time)
 	return iterate(b, SP_ITERATE_FLUSH);
 }
 
-int sp_bpf_losses(const struct sp_bpf *b, unsigned cpu, unsigned cause, struct sp_loss_count *ret_loss)
+int sp_bpf_losses(const struct sp_bpf *b, unsigned cpu, unsigned cause,
+		  struct sp_loss_count *ret_loss)
 {
 	__u32 key = cpu * SP_LOSS_MAX + cause;
 
@@ -368,7 +401,8 @@ uint64_t sp_bpf_skipped(const struct sp_bpf *b)
 	struct bpf_program *program;
 	uint64_t sum = 0;
 
-	bpf_object__for_each_program(program, b->skel->obj) {
+	bpf_object__for_each_program(program, b->skel->obj)
+	{
 		struct bpf_prog_info info = {0};
 		__u32 bytes = sizeof(info);
 		int fd = bpf_program__fd(program);
@@ -402,4 +436,3 @@ void sp_bpf_free(struct sp_bpf *b)
 	sp_trace_bpf__destroy(b->skel);
 	free(b);
 }
-

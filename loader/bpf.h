@@ -4,8 +4,8 @@
  *
  *   sp_bpf_new → attach_tasks → (arm …, add_target …, find_tasks) → enable → … → stop → free
  *
- * bpf.c is the one file that includes the skeleton. Nothing here prints but through the log; -errno on
- * failure, after a log line that names what the kernel refused.
+ * bpf.c is the one file that includes the skeleton. Nothing here prints but through the log; -errno
+ * on failure, after a log line that names what the kernel refused.
  */
 #ifndef SP_LOADER_BPF_H
 #define SP_LOADER_BPF_H
@@ -36,6 +36,8 @@ unsigned sp_bpf_cpus(const struct sp_bpf *bpf);
 int sp_bpf_call_ring(const struct sp_bpf *bpf, unsigned cpu);
 int sp_bpf_sample_ring(const struct sp_bpf *bpf, unsigned cpu);
 int sp_bpf_control_ring(const struct sp_bpf *bpf);
+/* Task storage that has a value for each recorded thread. */
+int sp_bpf_lanes(const struct sp_bpf *bpf);
 bool sp_bpf_has_multi(const struct sp_bpf *bpf);
 
 /* The name hash of a site; 0 < @site < max_sites. */
@@ -52,10 +54,11 @@ struct sp_bpf_probe {
 	uint64_t offset;	   /* in the file */
 	uint64_t semaphore_offset; /* in the file, 0 none */
 	uint64_t cookie;	   /* SP_COOKIE() */
+	bool end;
 };
 struct sp_armed;
-/* Puts the region program on the probes of the file open as @fd, in all processes, raising semaphores.
- * -errno of the kernel. */
+/* Puts the region program on the probes of the file open as @fd, in all processes, raising
+ * semaphores. -errno of the kernel. */
 int sp_bpf_arm(struct sp_bpf *bpf, int fd, const struct sp_bpf_probe *probes, size_t count,
 	       struct sp_armed **ret_armed);
 void sp_bpf_disarm(struct sp_armed *armed);
@@ -68,7 +71,8 @@ void sp_bpf_enable(struct sp_bpf *bpf);
 int sp_bpf_stop(struct sp_bpf *bpf, uint64_t *ret_time);
 
 /* Losses of a cause on a CPU so far. */
-int sp_bpf_losses(const struct sp_bpf *bpf, unsigned cpu, unsigned cause, struct sp_loss_count *ret_loss);
+int sp_bpf_losses(const struct sp_bpf *bpf, unsigned cpu, unsigned cause,
+		  struct sp_loss_count *ret_loss);
 /* Runs of programs that the kernel skipped because one was active on the CPU. */
 uint64_t sp_bpf_skipped(const struct sp_bpf *bpf);
 

@@ -76,7 +76,8 @@ int sp_check_can_record(void)
 	if (r < 0)
 		return r;
 	if (in_lockdown()) {
-		sp_log_error("the kernel is locked down (confidentiality), so BPF programs may not read memory");
+		sp_log_error("the kernel is locked down (confidentiality), so BPF programs may not "
+			     "read memory");
 		sp_log_hint("boot with lockdown=integrity or without lockdown");
 		return -EPERM;
 	}
@@ -84,18 +85,22 @@ int sp_check_can_record(void)
 	if (fd < 0) {
 		r = -errno;
 		if (r == -ENOSYS)
-			sp_log_error("this kernel has no BPF (it was built without CONFIG_BPF_SYSCALL)");
+			sp_log_error(
+				"this kernel has no BPF (it was built without CONFIG_BPF_SYSCALL)");
 		else
 			sp_log_error("the kernel refuses BPF to this process: %s", strerror(-r));
-		sp_log_hint(r == -ENOSYS ? "use a distribution's kernel, Linux 5.17 or newer" :
-					   "a seccomp filter (a container's?) or a memory limit may forbid it");
+		sp_log_hint(r == -ENOSYS ? "use a distribution's kernel, Linux 5.17 or newer"
+					 : "a seccomp filter (a container's?) or a memory limit "
+					   "may forbid it");
 		return r;
 	}
 	close(fd);
 	if (access(BTF, R_OK)) {
 		r = -errno;
-		sp_log_error("this kernel has no description of its types (BTF): %s: %s", BTF, strerror(-r));
-		sp_log_hint("use a kernel built with CONFIG_DEBUG_INFO_BTF=y; distributions' kernels are");
+		sp_log_error("this kernel has no description of its types (BTF): %s: %s", BTF,
+			     strerror(-r));
+		sp_log_hint("use a kernel built with CONFIG_DEBUG_INFO_BTF=y; distributions' "
+			    "kernels are");
 		return r;
 	}
 	return 0;

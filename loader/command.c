@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * command.c - the child waits on a pipe that closes at exec, so that the parent learns how exec went.
+ * command.c - the child waits on a pipe that closes at exec, so that the parent learns how exec
+ * went.
  */
 #include "loader/command.h"
 
@@ -47,7 +48,8 @@ static void wait_and_exec(char *const *argv, const struct sp_identity *identity,
 	_exit(127);
 }
 
-int sp_command_prepare(char *const *argv, const struct sp_identity *identity, struct sp_command **ret_command)
+int sp_command_prepare(char *const *argv, const struct sp_identity *identity,
+		       struct sp_command **ret_command)
 {
 	struct sp_command *c = calloc(1, sizeof(*c));
 	int go[2] = {-1, -1}, failed[2] = {-1, -1};
@@ -72,6 +74,7 @@ int sp_command_prepare(char *const *argv, const struct sp_identity *identity, st
 	}
 	close(go[0]);
 	close(failed[1]);
+	(void)fcntl(failed[0], F_SETFL, O_NONBLOCK);
 	c->go = go[1];
 	c->failed = failed[0];
 	c->name = argv[0];
@@ -94,16 +97,23 @@ pid_t sp_command_pid(const struct sp_command *c)
 	return c->pid;
 }
 
-int sp_command_start(struct sp_command *c)
+int sp_command_release(struct sp_command *c)
+{
+	return write(c->go, "g", 1) == 1 ? 0 : -errno;
+}
+
+int sp_command_fd(const struct sp_command *c)
+{
+	return c->failed;
+}
+
+int sp_command_started(struct sp_command *c)
 {
 	int e = 0;
-	ssize_t n;
+	ssize_t n = read(c->failed, &e, sizeof(e));
 
-	if (write(c->go, "g", 1) != 1)
-		return -errno;
-	do
-		n = read(c->failed, &e, sizeof(e));
-	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	if (n == sizeof(e)) {
 		(void)waitpid(c->pid, NULL, 0);
 		c->ended = true;
@@ -117,7 +127,7 @@ int sp_command_start(struct sp_command *c)
 		return -e;
 	}
 	c->started = true;
-	return 0;
+	return 1;
 }
 
 bool sp_command_ended(struct sp_command *c)

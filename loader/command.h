@@ -13,10 +13,15 @@
 struct sp_command;
 
 /* Forks a child that waits, as the user, to exec @argv. -errno, logged. */
-int sp_command_prepare(char *const *argv, const struct sp_identity *identity, struct sp_command **ret_command);
+int sp_command_prepare(char *const *argv, const struct sp_identity *identity,
+		       struct sp_command **ret_command);
 pid_t sp_command_pid(const struct sp_command *command);
-/* Lets it exec. -errno of the exec, logged: not found, not executable. */
-int sp_command_start(struct sp_command *command);
+/* Lets it exec. -errno. */
+int sp_command_release(struct sp_command *command);
+/* Readable when it has exec'd or failed to; for poll(2). */
+int sp_command_fd(const struct sp_command *command);
+/* 1 once it has exec'd, 0 not yet, -errno of the exec, logged: not found, not executable. */
+int sp_command_started(struct sp_command *command);
 /* Takes its status if it has ended; true once it has. */
 bool sp_command_ended(struct sp_command *command);
 /* Waits for its end. -EINTR when a signal comes first. */

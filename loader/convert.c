@@ -16,8 +16,9 @@ extern char **environ;
 int sp_convert_start(const struct sp_options *options, const struct sp_identity *identity,
 		     const struct sp_output *output, const char *program, pid_t *ret_pid)
 {
-	const char *argv[16] = {"sp-report", "recover", output->journal, "-o", output->directory,
-				"--formats", options->formats, "--program", program};
+	const char *argv[16] = {
+		"sp-report", "recover",	       output->journal, "-o",	output->directory,
+		"--formats", options->formats, "--program",	program};
 	struct sp_sandbox box = {
 		.argv = argv,
 		.env = (const char *const *)environ,

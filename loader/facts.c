@@ -75,8 +75,8 @@ void sp_facts_write(struct sp_recorder *r, const struct sp_identity *identity, c
 	if (uname(&u) == 0) {
 		sp_recorder_meta(r, "hostname", "%s", u.nodename);
 		sp_recorder_meta(r, "kernel", "%s %s", u.sysname, u.release);
-		sp_recorder_meta(r, "uname", "%s %s %s %s %s", u.sysname, u.nodename, u.release, u.version,
-				 u.machine);
+		sp_recorder_meta(r, "uname", "%s %s %s %s %s", u.sysname, u.nodename, u.release,
+				 u.version, u.machine);
 		sp_recorder_meta(r, "machine", "%s", u.machine);
 	}
 	add_line_of(r, "boot_id", "/proc/sys/kernel/random/boot_id");

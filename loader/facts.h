@@ -14,9 +14,11 @@
 char *sp_facts_program(const struct sp_options *options);
 
 /* Host, kernel, boot id, user, CPUs, command line, working directory, version. */
-void sp_facts_write(struct sp_recorder *recorder, const struct sp_identity *identity, char *const *command);
+void sp_facts_write(struct sp_recorder *recorder, const struct sp_identity *identity,
+		    char *const *command);
 
-/* Adds a run-time name; where the kernel side could not read its text, reads it from the process. */
+/* Adds a run-time name; where the kernel side could not read its text, reads it from the process.
+ */
 void sp_facts_add_name(struct sp_recorder *recorder, const struct sp_ev_dynamic_site *site);
 
 #endif

@@ -39,7 +39,7 @@ struct sp_images {
 struct found {
 	struct sp_ev_probe probes[SP_ELF_LIMIT_PROBES];
 	size_t probe_count;
-	uint64_t first, last; /* addresses of descriptors */
+	uint64_t first, last;	 /* addresses of descriptors */
 	struct sp_head **events; /* copies of its segment, probe and site events */
 	size_t event_count, event_room;
 	struct sp_ev_image image;
@@ -92,8 +92,9 @@ static bool is_known(const struct sp_images *images, const struct image *key)
 	for (size_t i = images->count; i-- > 0;) {
 		const struct image *have = &images->list[i];
 
-		if (have->inode == key->inode && have->device == key->device && have->size == key->size &&
-		    have->mtime == key->mtime && have->ctime == key->ctime)
+		if (have->inode == key->inode && have->device == key->device &&
+		    have->size == key->size && have->mtime == key->mtime &&
+		    have->ctime == key->ctime)
 			return true;
 	}
 	return false;
@@ -187,7 +188,8 @@ static int number_sites(struct sp_images *images, struct found *f, uint32_t *ret
 	return 0;
 }
 
-static int arm(struct sp_images *images, struct found *f, int fd, uint32_t base, struct sp_armed **ret_armed)
+static int arm(struct sp_images *images, struct found *f, int fd, uint32_t base,
+	       struct sp_armed **ret_armed)
 {
 	struct sp_bpf_probe probes[SP_ELF_LIMIT_PROBES];
 
@@ -198,13 +200,15 @@ static int arm(struct sp_images *images, struct found *f, int fd, uint32_t base,
 		probes[i] = (struct sp_bpf_probe){
 			.offset = p->file_offset + ahead,
 			.semaphore_offset = p->semaphore_offset,
-			.cookie = SP_COOKIE(f->first - (p->address + ahead), base, p->kind == SP_PROBE_END),
+			.cookie = SP_COOKIE(f->first - (p->address + ahead), base),
+			.end = p->kind == SP_PROBE_END,
 		};
 	}
 	return sp_bpf_arm(images->bpf, fd, probes, f->probe_count, ret_armed);
 }
 
-static void write_events(struct sp_images *images, struct found *f, const char *path, uint32_t number)
+static void write_events(struct sp_images *images, struct found *f, const char *path,
+			 uint32_t number)
 {
 	if (!images->recorder)
 		return;
@@ -223,15 +227,16 @@ static void write_events(struct sp_images *images, struct found *f, const char *
 	}
 }
 
-static int take_image(struct sp_images *images, struct found *f, size_t index, struct image *key, int fd,
-		      const char *path)
+static int take_image(struct sp_images *images, struct found *f, size_t index, struct image *key,
+		      int fd, const char *path)
 {
 	const char *why = NULL;
 	uint32_t base = 0;
 	int r = sp_elfscan_result(images->scan, index, &why);
 
 	if (r < 0 && r != -ENOEXEC)
-		sp_log_warning("%s: %s; its regions may be missing", path, why ? why : strerror(-r));
+		sp_log_warning("%s: %s; its regions may be missing", path,
+			       why ? why : strerror(-r));
 	f->image.error = r;
 	if (f->probe_count) {
 		r = number_sites(images, f, &base);
@@ -244,7 +249,8 @@ static int take_image(struct sp_images *images, struct found *f, size_t index, s
 			images->armed++;
 			for (size_t i = 0; i < f->event_count; i++)
 				if (f->events[i]->type == SP_EV_probe)
-					((struct sp_ev_probe *)f->events[i])->flags |= SP_PROBE_F_ARMED;
+					((struct sp_ev_probe *)f->events[i])->flags |=
+						SP_PROBE_F_ARMED;
 			sp_log_verbose("armed %s: %zu region sites%s", path, (size_t)f->image.sites,
 				       images->fast ? ", fast probes" : "");
 		}
@@ -275,8 +281,8 @@ static void free_found(struct found *found, size_t count)
 	free(found);
 }
 
-static int scan_new(struct sp_images *images, const int *fds, const char *const *paths, struct image *keys,
-		    size_t count)
+static int scan_new(struct sp_images *images, const int *fds, const char *const *paths,
+		    struct image *keys, size_t count)
 {
 	struct scan_run run = {.found = calloc(count, sizeof(struct found))};
 	struct sp_error err = {0};
@@ -286,7 +292,8 @@ static int scan_new(struct sp_images *images, const int *fds, const char *const 
 		return r;
 	r = sp_elfscan_run(images->scan, fds, count, on_event, &run, &err);
 	if (r < 0)
-		sp_log_error("cannot read the program's ELF files: %s", err.text[0] ? err.text : strerror(-r));
+		sp_log_error("cannot read the program's ELF files: %s",
+			     err.text[0] ? err.text : strerror(-r));
 	for (size_t i = 0; i < count && r == 0; i++)
 		r = take_image(images, &run.found[i], i, &keys[i], fds[i], paths[i]);
 	free_found(run.found, count);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * images.h - the ELF files that traced processes run: scanned once, their sites numbered, their probes
- * armed.
+ * images.h - the ELF files that traced processes run: scanned once, their sites numbered, their
+ * probes armed.
  *
- * Files are told apart by device, inode, size, modification and change time, never by name or build-id.
+ * Files are told apart by device, inode, size, modification and change time, never by name or
+ * build-id.
  */
 #ifndef SP_LOADER_IMAGES_H
 #define SP_LOADER_IMAGES_H
@@ -17,15 +18,15 @@
 
 struct sp_images;
 
-/* @recorder NULL: what is found is not written (the self-test). Where @fast is set, probes go on the
- * 5-byte nop of verified stubs. */
+/* @recorder NULL: what is found is not written (the self-test). Where @fast is set, probes go on
+ * the 5-byte nop of verified stubs. */
 int sp_images_new(struct sp_bpf *bpf, struct sp_recorder *recorder, struct sp_images **ret_images);
 void sp_images_set_recorder(struct sp_images *images, struct sp_recorder *recorder);
 void sp_images_set_fast(struct sp_images *images, bool fast);
 
 /* Looks at files, known or new; scans and arms the new ones together. Takes over the descriptors.
- * @paths are what they are called. A file that cannot be read or armed is noted and logged, and does
- * not fail the call; -errno is for want of memory or of the helper. */
+ * @paths are what they are called. A file that cannot be read or armed is noted and logged, and
+ * does not fail the call; -errno is for want of memory or of the helper. */
 int sp_images_add(struct sp_images *images, const int *fds, const char *const *paths, size_t count);
 
 /* Images with probes of ours that are armed; region sites that begin a region; whether any image's

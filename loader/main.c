@@ -28,8 +28,9 @@ int main(int argc, char **argv)
 	sp_log_init("sp-trace", SP_LOG_NORMAL);
 	if (sp_options_parse(argc, argv, &options, &status) < 0)
 		return status;
-	sp_log_init("sp-trace", options.quiet ? SP_LOG_QUIET :
-			       options.verbose ? SP_LOG_VERBOSE : SP_LOG_NORMAL);
+	sp_log_init("sp-trace", options.quiet	  ? SP_LOG_QUIET
+				: options.verbose ? SP_LOG_VERBOSE
+						  : SP_LOG_NORMAL);
 	status = options.list ? list(&options) : sp_session_run(&options);
 	sp_options_clear(&options);
 	return status;

@@ -26,11 +26,16 @@ static const struct sp_option table[] = {
 	{"duration", KEY_DURATION, "TIME", "end after TIME, such as 10s, 500ms, 2m"},
 	{"formats", KEY_FORMATS, "LIST", "files to write: h5, sps, spt (default h5,sps)"},
 	{"max-size", KEY_MAX_SIZE, "SIZE", "end when the journal has grown to SIZE, such as 2G"},
-	{"max-disk-use", KEY_MAX_DISK, "PERCENT", "end when the disk is that full (default 90; 100: never)"},
-	{"ring-size", KEY_RING_SIZE, "SIZE", "buffer in the kernel for each CPU (default: by memory)"},
-	{"as-root", KEY_AS_ROOT, NULL, "under sudo: run COMMAND and write files as root, not as you"},
-	{"keep-journal", KEY_KEEP_JOURNAL, NULL, "do not delete the journal when the files are complete"},
-	{"list", KEY_LIST, NULL, "print the regions of FILE, or of -p PID, and whether they are armed"},
+	{"max-disk-use", KEY_MAX_DISK, "PERCENT",
+	 "end when the disk is that full (default 90; 100: never)"},
+	{"ring-size", KEY_RING_SIZE, "SIZE",
+	 "buffer in the kernel for each CPU (default: by memory)"},
+	{"as-root", KEY_AS_ROOT, NULL,
+	 "under sudo: run COMMAND and write files as root, not as you"},
+	{"keep-journal", KEY_KEEP_JOURNAL, NULL,
+	 "do not delete the journal when the files are complete"},
+	{"list", KEY_LIST, NULL,
+	 "print the regions of FILE, or of -p PID, and whether they are armed"},
 	{"quiet", 'q', NULL, "say only what went wrong"},
 	{"verbose", 'v', NULL, "say what is done, and the kernel's own words where it refuses"},
 	{0},
@@ -40,10 +45,13 @@ static const struct sp_cli cli = {
 	.program = "sp-trace",
 	.usage = "[OPTION]… -p PID[,PID…]\n       sp-trace [OPTION]… [--] COMMAND [ARGUMENT]…\n"
 		 "       sp-trace --list FILE | --list -p PID",
-	.about = "Records the regions of programs that carry probes of sp_region.h (C, C++) or of the Fortran\n"
+	.about = "Records the regions of programs that carry probes of sp_region.h (C, C++) or of "
+		 "the Fortran\n"
 		 "module, and stack samples of any program. Needs root: sudo sp-trace -- ./app",
-	.more = "Ends when the programs end, at Ctrl-C or SIGTERM, or after --duration; then writes, for each MPI\n"
-		"rank, <program>_rank<NNNNN>.h5 and .sps. Read them with sp-report, without root, or with\n"
+	.more = "Ends when the programs end, at Ctrl-C or SIGTERM, or after --duration; then "
+		"writes, for each MPI\n"
+		"rank, <program>_rank<NNNNN>.h5 and .sps. Read them with sp-report, without root, "
+		"or with\n"
 		"scope-profiler. With COMMAND, its exit status is returned.",
 	.options = table,
 };
@@ -86,7 +94,8 @@ static int check_formats(const char *list)
 		for (size_t i = 0; known[i]; i++)
 			ok |= strlen(known[i]) == n && !memcmp(known[i], at, n);
 		if (!ok)
-			return sp_cli_usage_error(&cli, "'%.*s' is not a format: h5, sps, spt are", (int)n, at);
+			return sp_cli_usage_error(&cli, "'%.*s' is not a format: h5, sps, spt are",
+						  (int)n, at);
 		if (!at[n])
 			return 0;
 		at += n + 1;
@@ -105,29 +114,34 @@ static int take(struct sp_options *o, int key, const char *arg)
 		return *arg ? 0 : sp_cli_usage_error(&cli, "-o wants a directory");
 	case 'F':
 		if (sp_parse_count(arg, 0, 100000, &n) < 0)
-			return sp_cli_usage_error(&cli, "-F wants 0 to 100000 samples a second, not '%s'", arg);
+			return sp_cli_usage_error(
+				&cli, "-F wants 0 to 100000 samples a second, not '%s'", arg);
 		o->hz = (unsigned)n;
 		return 0;
 	case KEY_DURATION:
 		if (sp_parse_duration(arg, &o->duration) < 0 || !o->duration)
-			return sp_cli_usage_error(&cli, "--duration wants a time such as 10s, not '%s'", arg);
+			return sp_cli_usage_error(
+				&cli, "--duration wants a time such as 10s, not '%s'", arg);
 		return 0;
 	case KEY_FORMATS:
 		o->formats = arg;
 		return check_formats(arg);
 	case KEY_MAX_SIZE:
 		if (sp_parse_size(arg, &o->max_size) < 0 || !o->max_size)
-			return sp_cli_usage_error(&cli, "--max-size wants a size such as 2G, not '%s'", arg);
+			return sp_cli_usage_error(
+				&cli, "--max-size wants a size such as 2G, not '%s'", arg);
 		return 0;
 	case KEY_MAX_DISK:
 		if (sp_parse_count(arg, 1, 100, &n) < 0)
-			return sp_cli_usage_error(&cli, "--max-disk-use wants 1 to 100, not '%s'", arg);
+			return sp_cli_usage_error(&cli, "--max-disk-use wants 1 to 100, not '%s'",
+						  arg);
 		o->max_disk = n == 100 ? 2 : (double)n / 100;
 		return 0;
 	case KEY_RING_SIZE:
 		if (sp_parse_size(arg, &o->ring_bytes) < 0 || o->ring_bytes < 4096 ||
 		    o->ring_bytes > 1u << 30)
-			return sp_cli_usage_error(&cli, "--ring-size wants 4K to 1G, not '%s'", arg);
+			return sp_cli_usage_error(&cli, "--ring-size wants 4K to 1G, not '%s'",
+						  arg);
 		return 0;
 	case KEY_AS_ROOT:
 		o->as_root = true;

@@ -13,15 +13,15 @@
 struct sp_options {
 	pid_t *pids; /* to attach to */
 	size_t pid_count;
-	char *const *command;	/* to start, NULL for none */
-	const char *list;	/* file to list, or "" for the pids, or NULL */
-	const char *output;	/* directory, or NULL */
-	const char *formats;	/* as given */
-	unsigned hz;		/* 0: no sampling */
-	uint64_t duration;	/* ns, 0 none */
-	uint64_t max_size;	/* bytes of the journal, 0 none */
-	double max_disk;	/* share of the file system in use, above 1 none */
-	uint64_t ring_bytes;	/* per CPU, 0: by the machine's memory */
+	char *const *command; /* to start, NULL for none */
+	const char *list;     /* file to list, or "" for the pids, or NULL */
+	const char *output;   /* directory, or NULL */
+	const char *formats;  /* as given */
+	unsigned hz;	      /* 0: no sampling */
+	uint64_t duration;    /* ns, 0 none */
+	uint64_t max_size;    /* bytes of the journal, 0 none */
+	double max_disk;      /* share of the file system in use, above 1 none */
+	uint64_t ring_bytes;  /* per CPU, 0: by the machine's memory */
 	bool as_root, keep_journal, quiet, verbose;
 };
 

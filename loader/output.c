@@ -76,7 +76,8 @@ static int make_wanted(const char *path, struct sp_output *out)
 		return r;
 	}
 	if (!is_empty(out->directory_fd)) {
-		sp_log_error("%s is not empty, and an earlier recording is never overwritten", path);
+		sp_log_error("%s is not empty, and an earlier recording is never overwritten",
+			     path);
 		sp_log_hint("choose another directory with -o DIR, or remove this one first");
 		return -EEXIST;
 	}
@@ -109,7 +110,8 @@ static int make_default(const char *program, struct sp_output *out)
 
 static int make_journal(struct sp_output *out, int *ret_fd)
 {
-	int fd = openat(out->directory_fd, JOURNAL, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	int fd = openat(out->directory_fd, JOURNAL,
+			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 
 	if (fd < 0) {
 		int r = -errno;

@@ -13,9 +13,9 @@ struct sp_output {
 	int directory_fd;
 };
 
-/* Makes the directory (@wanted, or `<program>.sp`, then `<program>-2.sp` … where that is taken) and an
- * empty journal in it, whose descriptor is set. A directory that was asked for may exist if it is empty.
- * Logs what is wrong. */
+/* Makes the directory (@wanted, or `<program>.sp`, then `<program>-2.sp` … where that is taken) and
+ * an empty journal in it, whose descriptor is set. A directory that was asked for may exist if it
+ * is empty. Logs what is wrong. */
 int sp_output_make(const char *wanted, const char *program, const struct sp_identity *identity,
 		   struct sp_output *ret_output, int *ret_journal_fd);
 /* Takes away the journal and the directory, if nothing else is in it. */

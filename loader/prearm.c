@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * prearm.c - files are opened and the dynamic linker is asked as the user, who is about to run them.
+ * prearm.c - files are opened and the dynamic linker is asked as the user, who is about to run
+ * them.
  */
 #include "loader/prearm.h"
 
@@ -64,7 +65,8 @@ static bool add_file(struct files *files, const char *path)
 	return true;
 }
 
-static void list_in_child(const struct sp_identity *identity, const char *linker, const char *path, int out)
+static void list_in_child(const struct sp_identity *identity, const char *linker, const char *path,
+			  int out)
 {
 	int null = open("/dev/null", O_RDWR);
 
@@ -130,11 +132,41 @@ static void add_program(struct files *files, const char *name)
 	free(path);
 }
 
-int sp_prearm_command(struct sp_images *images, char *const *argv, const struct sp_identity *identity)
+static int arm_files(struct sp_images *images, struct files *files)
+{
+	int r = sp_images_add(images, files->fds, (const char *const *)files->paths, files->count);
+
+	for (size_t i = 0; i < files->count; i++)
+		free(files->paths[i]);
+	return r;
+}
+
+int sp_prearm_file(struct sp_images *images, int fd, const struct sp_identity *identity)
+{
+	sp_cleanup(sp_freep) struct files *files = calloc(1, sizeof(*files));
+	char link[64], path[4096];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = 0;
+	if (!files || !(files->paths[0] = strdup(path))) {
+		close(fd);
+		return -ENOMEM;
+	}
+	files->identity = identity;
+	files->fds[0] = fd;
+	files->count = 1;
+	if (is_elf(fd) && path[0] == '/')
+		add_libraries(files, path);
+	return arm_files(images, files);
+}
+
+int sp_prearm_command(struct sp_images *images, char *const *argv,
+		      const struct sp_identity *identity)
 {
 	sp_cleanup(sp_freep) struct files *files = calloc(1, sizeof(*files));
 	unsigned words = 0;
-	int r;
 
 	if (!files)
 		return -ENOMEM;
@@ -143,14 +175,13 @@ int sp_prearm_command(struct sp_images *images, char *const *argv, const struct 
 	for (size_t i = 1; argv[i]; i++) {
 		char *copy = strdup(argv[i]), *state = NULL;
 
-		for (char *word = copy ? strtok_r(copy, " \t\n;|&()'\"", &state) : NULL; word && words < MOST_WORDS;
+		for (char *word = copy ? strtok_r(copy, " \t\n;|&()'\"", &state) : NULL;
+		     word && words < MOST_WORDS;
 		     word = strtok_r(NULL, " \t\n;|&()'\"", &state), words++)
-			if (isalnum((unsigned char)*word) || *word == '.' || *word == '/' || *word == '_')
+			if (isalnum((unsigned char)*word) || *word == '.' || *word == '/' ||
+			    *word == '_')
 				add_program(files, word);
 		free(copy);
 	}
-	r = sp_images_add(images, files->fds, (const char *const *)files->paths, files->count);
-	for (size_t i = 0; i < files->count; i++)
-		free(files->paths[i]);
-	return r;
+	return arm_files(images, files);
 }

@@ -8,9 +8,13 @@
 #include "loader/identity.h"
 #include "loader/images.h"
 
-/* Arms the program that @argv would run, every argument (and every word of one, as in sh -c './app -n
- * 4') that is a readable ELF program, and the shared libraries that these would load. What this misses
- * is armed when it is mapped, milliseconds late. */
-int sp_prearm_command(struct sp_images *images, char *const *argv, const struct sp_identity *identity);
+/* Arms the program that @argv would run, every argument (and every word of one, as in sh -c './app
+ * -n 4') that is a readable ELF program, and the shared libraries that these would load. What this
+ * misses is armed when it is mapped, milliseconds late. */
+int sp_prearm_command(struct sp_images *images, char *const *argv,
+		      const struct sp_identity *identity);
+
+/* Arms one program, open as @fd (taken over), and its libraries. */
+int sp_prearm_file(struct sp_images *images, int fd, const struct sp_identity *identity);
 
 #endif

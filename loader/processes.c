@@ -3,8 +3,8 @@
  * processes.c - which process image a mapping belongs to.
  *
  * The kernel maps a new program before the exec counts as done, so between the side band's "exec"
- * (address space changed) and the BPF program's (exec done) mappings are those of an image that has no
- * number yet: they wait.
+ * (address space changed) and the BPF program's (exec done) mappings are those of an image that has
+ * no number yet: they wait.
  */
 #include "loader/processes.h"
 
@@ -87,12 +87,18 @@ static int scan_batch(struct sp_processes *p)
 	return r;
 }
 
-/* The file behind a mapping, while its process lives; later by its path, if it is still that file. */
+/* The file behind a mapping, while its process lives; later by its path, if it is still that file.
+ */
 static int open_mapped(const struct sp_mapping *m)
 {
-	struct sp_procmap map = {.start = m->start, .end = m->end, .offset = m->file_offset,
-				 .inode = m->inode, .major = major(m->device), .minor = minor(m->device),
-				 .flags = SP_MAP_EXEC, .path = m->path};
+	struct sp_procmap map = {.start = m->start,
+				 .end = m->end,
+				 .offset = m->file_offset,
+				 .inode = m->inode,
+				 .major = major(m->device),
+				 .minor = minor(m->device),
+				 .flags = SP_MAP_EXEC,
+				 .path = m->path};
 	struct stat st;
 	int fd;
 
@@ -123,7 +129,8 @@ static void add_map(struct sp_processes *p, const struct sp_mapping *m, uint32_t
 	struct stat st;
 	int fd = m->inode ? open_mapped(m) : -1;
 
-	/* On some file systems (overlayfs, btrfs) the mapping's numbers are not those of stat(2). */
+	/* On some file systems (overlayfs, btrfs) the mapping's numbers are not those of stat(2).
+	 */
 	if (fd >= 0 && fstat(fd, &st) == 0) {
 		ev.device = st.st_dev;
 		ev.inode = st.st_ino;
@@ -159,8 +166,9 @@ void sp_processes_map(struct sp_processes *p, const struct sp_mapping *m)
 		process->waiting = w;
 		return;
 	}
-	number = m->time >= process->since || (process->exec && m->time >= process->exec) ? process->number :
-											    process->before;
+	number = m->time >= process->since || (process->exec && m->time >= process->exec)
+			 ? process->number
+			 : process->before;
 	if (number)
 		add_map(p, m, number);
 }
@@ -295,6 +303,15 @@ int sp_processes_commit(struct sp_processes *p)
 void sp_processes_hide(struct sp_processes *p, pid_t pid)
 {
 	p->hidden = pid;
+}
+
+bool sp_processes_has(const struct sp_processes *p, pid_t pid)
+{
+	const struct process *at = p->buckets[(unsigned)pid % BUCKETS];
+
+	while (at && at->pid != pid)
+		at = at->next;
+	return at;
 }
 
 size_t sp_processes_count(const struct sp_processes *p)

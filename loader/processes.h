@@ -2,8 +2,9 @@
  *
  * processes.h - the process images that are recorded: what they are, and which files they map.
  *
- * Joins two streams: lanes and execs from the BPF programs, which number the images, and mappings from
- * the side band, which knows pids only. What is learned goes to the recorder and to the images.
+ * Joins two streams: lanes and execs from the BPF programs, which number the images, and mappings
+ * from the side band, which knows pids only. What is learned goes to the recorder and to the
+ * images.
  */
 #ifndef SP_LOADER_PROCESSES_H
 #define SP_LOADER_PROCESSES_H
@@ -31,6 +32,8 @@ void sp_processes_map(struct sp_processes *processes, const struct sp_mapping *m
 /* Scans and arms the files that came up since the last time. */
 int sp_processes_commit(struct sp_processes *processes);
 
+/* Whether the process is one that is recorded. */
+bool sp_processes_has(const struct sp_processes *processes, pid_t pid);
 /* Images recorded so far. */
 size_t sp_processes_count(const struct sp_processes *processes);
 

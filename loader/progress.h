@@ -14,7 +14,9 @@ struct sp_progress {
 	double rate;
 };
 
-/* Rewrites the line, at most twice a second, if stderr is a terminal. @elapsed: ns since the start. */
-void sp_progress_show(struct sp_progress *progress, uint64_t elapsed, struct sp_recorder_counts counts);
+/* Rewrites the line, at most twice a second, if stderr is a terminal. @elapsed: ns since the start.
+ */
+void sp_progress_show(struct sp_progress *progress, uint64_t elapsed,
+		      struct sp_recorder_counts counts);
 
 #endif

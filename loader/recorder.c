@@ -135,8 +135,8 @@ void sp_recorder_clock(struct sp_recorder *r)
 	sp_recorder_add(r, SP_STREAM_RECORDER, &best.head);
 }
 
-static void note_loss(struct sp_recorder *r, unsigned cause, int cpu, uint64_t count, uint64_t first,
-		      uint64_t last)
+static void note_loss(struct sp_recorder *r, unsigned cause, int cpu, uint64_t count,
+		      uint64_t first, uint64_t last)
 {
 	struct sp_ev_loss ev = {
 		.head = {.type = SP_EV_loss},

@@ -4,8 +4,8 @@
  *
  *   sp_recorder_new → meta, clock, add …, losses, flush … → end → free
  *
- * A write that fails is remembered (sp_recorder_error()), not returned by each call: the session looks
- * once a round and ends the recording.
+ * A write that fails is remembered (sp_recorder_error()), not returned by each call: the session
+ * looks once a round and ends the recording.
  */
 #ifndef SP_LOADER_RECORDER_H
 #define SP_LOADER_RECORDER_H

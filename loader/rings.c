@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * rings.c - draining the BPF rings through libbpf, one manager for each, so that one ring that never
- * runs dry does not keep the others waiting.
+ * rings.c - draining the BPF rings through libbpf, one manager for each, so that one ring that
+ * never runs dry does not keep the others waiting.
  */
 #include "loader/rings.h"
 

@@ -13,7 +13,8 @@
 
 #define SP_RING_CONTROL 0xffffffffu
 
-/* A record that passed sp_event_check(). @cpu is its ring's, SP_RING_CONTROL for the control ring. */
+/* A record that passed sp_event_check(). @cpu is its ring's, SP_RING_CONTROL for the control ring.
+ */
 typedef void (*sp_rings_cb)(void *arg, unsigned cpu, const struct sp_head *event, size_t bytes);
 
 struct sp_rings;
@@ -25,8 +26,8 @@ int sp_rings_fd(const struct sp_rings *rings);
 
 /* Takes what is in the control ring. */
 int sp_rings_drain_control(struct sp_rings *rings);
-/* Takes what is in the rings of calls and samples. Sets how full the fullest was, in parts of 256. A
- * producer that keeps up does not hold it: each ring yields at most its size. */
+/* Takes what is in the rings of calls and samples. Sets how full the fullest was, in parts of 256.
+ * A producer that keeps up does not hold it: each ring yields at most its size. */
 int sp_rings_drain(struct sp_rings *rings, unsigned *ret_fill);
 
 void sp_rings_free(struct sp_rings *rings);

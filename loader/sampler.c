@@ -20,7 +20,8 @@ static int open_event(unsigned cpu, unsigned hz, bool hardware)
 	struct perf_event_attr attr = {
 		.type = hardware ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
-		.config = hardware ? (__u64)PERF_COUNT_HW_CPU_CYCLES : (__u64)PERF_COUNT_SW_CPU_CLOCK,
+		.config =
+			hardware ? (__u64)PERF_COUNT_HW_CPU_CYCLES : (__u64)PERF_COUNT_SW_CPU_CLOCK,
 		.sample_freq = hz,
 		.freq = 1,
 		.disabled = 1,
@@ -30,7 +31,8 @@ static int open_event(unsigned cpu, unsigned hz, bool hardware)
 	return sp_perf_open(&attr, -1, (int)cpu);
 }
 
-static int open_all(struct sp_sampler *s, struct sp_bpf *bpf, unsigned cpus, unsigned hz, bool hardware)
+static int open_all(struct sp_sampler *s, struct sp_bpf *bpf, unsigned cpus, unsigned hz,
+		    bool hardware)
 {
 	int r;
 

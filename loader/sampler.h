@@ -9,8 +9,9 @@
 
 struct sp_sampler;
 
-/* Opens and starts the events: hardware cycles at @hz samples a second where the machine has them, else
- * the CPU clock. Sets which: "cycles" or "cpu-clock". -errno: EACCES and EPERM mean a missing right. */
+/* Opens and starts the events: hardware cycles at @hz samples a second where the machine has them,
+ * else the CPU clock. Sets which: "cycles" or "cpu-clock". -errno: EACCES and EPERM mean a missing
+ * right. */
 int sp_sampler_start(struct sp_bpf *bpf, unsigned hz, struct sp_sampler **ret_sampler,
 		     const char **ret_event);
 void sp_sampler_stop(struct sp_sampler *sampler);

@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "userspace/base/cleanup.h"
@@ -27,6 +28,8 @@
 #ifndef SP_LIBEXEC_DIR
 #define SP_LIBEXEC_DIR "/usr/local/libexec/sp-trace"
 #endif
+
+#define KILL_WAIT_MS 1000
 
 /* What the child tells its parent where it could not become the helper. */
 struct report {
@@ -315,14 +318,21 @@ int sp_sandbox_spawn(int helper_fd, const struct sp_sandbox *box, pid_t *ret_pid
 
 int sp_sandbox_wait(pid_t pid, bool kill_it, int *ret_status)
 {
-	int status;
+	struct timespec pause = {.tv_nsec = 1000000};
+	int status, tries = KILL_WAIT_MS;
 	pid_t r;
 
 	if (kill_it)
 		kill(pid, SIGKILL);
-	do
-		r = waitpid(pid, &status, 0);
-	while (r < 0 && errno == EINTR);
+	do {
+		r = waitpid(pid, &status, kill_it ? WNOHANG : 0);
+		/* One that sits in the read of a file system that does not answer dies when it
+		 * pleases, and must not take us with it. */
+		if (r == 0 && tries-- == 0)
+			return -ETIMEDOUT;
+		if (r == 0)
+			nanosleep(&pause, NULL);
+	} while (r == 0 || (r < 0 && errno == EINTR));
 	if (r < 0)
 		return -errno;
 	*ret_status = status;

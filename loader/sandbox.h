@@ -56,8 +56,9 @@ int sp_sandbox_open_path(const char *path, int *ret_fd, struct sp_error *err);
 int sp_sandbox_spawn(int helper_fd, const struct sp_sandbox *box, pid_t *ret_pid,
 		     struct sp_error *err);
 
-/* Waits for its end and returns its status as of wait(2), or -errno (-ECHILD where somebody else
- * waited). With @kill_it, it is killed first. */
+/* Waits for its end; @ret_status is as of wait(2). With @kill_it, it is killed first. -ECHILD where
+ * somebody else waited, -ETIMEDOUT where it did not die within a second of being killed (it hangs
+ * in the kernel; it stays our child). */
 int sp_sandbox_wait(pid_t pid, bool kill_it, int *ret_status);
 
 /* What a status means, as the end of a sentence ("was killed by signal 31 (Bad system call)"). */

@@ -63,8 +63,13 @@ static int run_program(struct sp_bpf *bpf, int helper, struct outcome *o)
 	sp_cleanup(sp_closep) int in_write = -1;
 	sp_cleanup(sp_closep) int out_read = -1;
 	sp_cleanup(sp_closep) int out_write = -1;
-	struct sp_sandbox box = {.argv = argv, .err = -1, .uid = SP_SANDBOX_NOBODY, .gid = SP_SANDBOX_NOBODY,
-				 .cpu_seconds = 5, .no_files = true, .own_group = true};
+	struct sp_sandbox box = {.argv = argv,
+				 .err = -1,
+				 .uid = SP_SANDBOX_NOBODY,
+				 .gid = SP_SANDBOX_NOBODY,
+				 .cpu_seconds = 5,
+				 .no_files = true,
+				 .own_group = true};
 	struct sp_error err = {0};
 	char line[256] = "";
 	int in[2], out[2], r, status;
@@ -93,14 +98,15 @@ static int run_program(struct sp_bpf *bpf, int helper, struct outcome *o)
 		r = read_line(out_read, line, sizeof(line));
 	if (sp_sandbox_wait(pid, r < 0, &status) == 0 && r == 0 && status)
 		r = -EPROTO;
-	if (r == 0 && sscanf(line, "calls=%u wrong=%u byte=%x pair_ns=%lf", &o->calls, &o->wrong, &o->byte,
-			     &o->pair_ns) != 4)
+	if (r == 0 && sscanf(line, "calls=%u wrong=%u byte=%x pair_ns=%lf", &o->calls, &o->wrong,
+			     &o->byte, &o->pair_ns) != 4)
 		r = -EPROTO;
 	return r;
 }
 
 /* One try, with the probes where @fast says. */
-static int attempt(struct sp_bpf *bpf, int helper, bool fast, struct outcome *o, struct sp_images **ret_images)
+static int attempt(struct sp_bpf *bpf, int helper, bool fast, struct outcome *o,
+		   struct sp_images **ret_images)
 {
 	const char *path = HELPER;
 	struct sp_images *images = NULL;
@@ -144,11 +150,14 @@ static bool is_good(const struct outcome *o)
 static void explain(char *out, size_t room, int r, const struct outcome *o)
 {
 	if (r < 0)
-		snprintf(out, room, "the kernel does not take a probe on the 5-byte nop (%s)", strerror(-r));
+		snprintf(out, room, "the kernel does not take a probe on the 5-byte nop (%s)",
+			 strerror(-r));
 	else if (o->wrong)
-		snprintf(out, room, "a probe on the 5-byte nop corrupts the program on this kernel");
+		snprintf(out, room,
+			 "a probe on the 5-byte nop corrupts the program on this kernel");
 	else if (o->recorded != o->calls)
-		snprintf(out, room, "a probe on the 5-byte nop fired %u of %u times", o->recorded, o->calls);
+		snprintf(out, room, "a probe on the 5-byte nop fired %u of %u times", o->recorded,
+			 o->calls);
 	else
 		snprintf(out, room, "this kernel does not turn the 5-byte nop into a call");
 }
@@ -174,7 +183,8 @@ int sp_selftest_run(struct sp_bpf *bpf, struct sp_selftest *ret_result)
 		result.images = NULL;
 		r = attempt(bpf, helper, false, &o, &result.images);
 		if (r == 0 && !is_good(&o)) {
-			sp_log_error("probes do not work on this kernel: %u of %u calls seen, %u results wrong",
+			sp_log_error("probes do not work on this kernel: %u of %u calls seen, %u "
+				     "results wrong",
 				     o.recorded, o.calls, o.wrong);
 			r = -ENOTSUP;
 		} else if (r < 0) {

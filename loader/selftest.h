@@ -17,9 +17,9 @@
 struct sp_images;
 
 struct sp_selftest {
-	bool fast;	   /* put probes on the 5-byte nop */
-	double pair_ns;	   /* cost of a begin and its end, recorded, on this machine now */
-	char reason[160];  /* why not fast, or "" */
+	bool fast;		  /* put probes on the 5-byte nop */
+	double pair_ns;		  /* cost of a begin and its end, recorded, on this machine now */
+	char reason[160];	  /* why not fast, or "" */
 	struct sp_images *images; /* still armed, since disarming is slow: free them at the end */
 };
 

@@ -22,6 +22,7 @@
 #include "loader/command.h"
 #include "loader/convert.h"
 #include "loader/facts.h"
+#include "loader/hold.h"
 #include "loader/identity.h"
 #include "loader/images.h"
 #include "loader/output.h"
@@ -54,6 +55,7 @@ struct session {
 	struct sp_sideband *sideband;
 	struct sp_rings *rings;
 	struct sp_sampler *sampler;
+	struct sp_hold *hold; /* NULL where the kernel has no such thing */
 	struct sp_command *command;
 	struct sp_bpf_options sizes;
 	const char *sample_event;
@@ -91,7 +93,8 @@ static void on_event(void *arg, unsigned cpu, const struct sp_head *event, size_
 	if (event->type == SP_EV_dynamic_site)
 		sp_facts_add_name(s->recorder, (const struct sp_ev_dynamic_site *)event);
 	else
-		sp_recorder_add(s->recorder, cpu == SP_RING_CONTROL ? SP_STREAM_RECORDER : cpu, event);
+		sp_recorder_add(s->recorder, cpu == SP_RING_CONTROL ? SP_STREAM_RECORDER : cpu,
+				event);
 }
 
 static void on_map(void *arg, const struct sp_mapping *mapping)
@@ -106,7 +109,8 @@ static void on_exec(void *arg, pid_t pid, uint64_t time)
 
 static void on_sideband_lost(void *arg, unsigned cpu, uint64_t count)
 {
-	sp_recorder_lost(((struct session *)arg)->recorder, SP_LOSS_CONTROL_RING_FULL, (int)cpu, count);
+	sp_recorder_lost(((struct session *)arg)->recorder, SP_LOSS_CONTROL_RING_FULL, (int)cpu,
+			 count);
 }
 
 static const struct sp_sideband_ops sideband_ops = {on_map, on_exec, on_sideband_lost};
@@ -135,6 +139,25 @@ static void drain(struct session *s, unsigned *ret_fill)
 		sp_log_hint("the recording ends here; what was written so far is kept");
 		s->failed = true;
 		finish(s, "writing failed: %s", strerror(-r));
+	}
+}
+
+/* An exec that waits: whose, and of which file, and on it goes. */
+static void on_hold(struct session *s)
+{
+	pid_t pid;
+	int fd;
+
+	while (s->hold && sp_hold_next(s->hold, &pid, &fd) == 1) {
+		bool traced;
+
+		(void)sp_rings_drain_control(s->rings); /* its fork may have come a moment ago */
+		traced = sp_processes_has(s->processes, pid);
+		if (traced)
+			(void)sp_prearm_file(s->images, fd, &s->identity);
+		else
+			close(fd);
+		sp_hold_answer(s->hold, traced);
 	}
 }
 
@@ -248,7 +271,37 @@ static int add_targets(struct session *s)
 static void say_without_probes(const char *what)
 {
 	sp_log_warning("%s has no regions; only samples are taken", what);
-	sp_log_hint("to add some, put SP_REGION_BEGIN(\"name\") and SP_REGION_END(\"name\") of sp_region.h into it");
+	sp_log_hint("to add some, put SP_REGION_BEGIN(\"name\") and SP_REGION_END(\"name\") of "
+		    "sp_region.h into it");
+}
+
+static void start_hold(struct session *s)
+{
+	int r = sp_hold_start(sp_bpf_lanes(s->bpf), &s->hold);
+
+	if (r < 0)
+		sp_log_verbose(
+			"execs are not held: %s; the first regions of programs that the recorded "
+			"ones start may be lost",
+			strerror(-r));
+}
+
+/* Its exec is held like any other, so we must not wait for it without looking at who waits for us.
+ */
+static int start_command(struct session *s)
+{
+	struct pollfd fds[] = {
+		{.fd = sp_command_fd(s->command), .events = POLLIN},
+		{.fd = s->hold ? sp_hold_fd(s->hold) : -1, .events = POLLIN},
+	};
+	int r = sp_command_release(s->command);
+
+	while (r == 0) {
+		(void)poll(fds, 2, 100);
+		on_hold(s);
+		r = sp_command_started(s->command);
+	}
+	return r < 0 ? r : 0;
 }
 
 static int start_targets(struct session *s)
@@ -271,6 +324,7 @@ static int start_targets(struct session *s)
 		r = add_targets(s);
 	if (r < 0)
 		return r;
+	start_hold(s);
 	drain(s, &fill); /* who is there, what they map, and arms it */
 	if (sp_bpf_live(s->bpf) == 0) {
 		sp_log_error("the process ended before it could be recorded");
@@ -286,7 +340,7 @@ static int start_targets(struct session *s)
 	}
 	if (!s->command && sp_images_armed(s->images) == 0)
 		say_without_probes(s->program);
-	return s->command ? sp_command_start(s->command) : 0;
+	return s->command ? start_command(s) : 0;
 }
 
 static void write_facts(struct session *s)
@@ -316,7 +370,8 @@ static void on_signal(struct session *s)
 	while (read(s->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			continue;
-		/* The terminal gives Ctrl-C to the command, too; what was sent to us alone is passed on. */
+		/* The terminal gives Ctrl-C to the command, too; what was sent to us alone is
+		 * passed on. */
 		if (s->command && info.ssi_code != SI_KERNEL)
 			sp_command_signal(s->command, (int)info.ssi_signo);
 		finish(s, "%s", info.ssi_signo == SIGINT ? "interrupted" : "terminated");
@@ -354,6 +409,7 @@ static void record(struct session *s)
 		{.fd = sp_rings_fd(s->rings), .events = POLLIN},
 		{.fd = sp_sideband_fd(s->sideband), .events = POLLIN},
 		{.fd = s->signals, .events = POLLIN},
+		{.fd = s->hold ? sp_hold_fd(s->hold) : -1, .events = POLLIN},
 	};
 	int wait = WAIT_LEAST_MS;
 
@@ -361,7 +417,8 @@ static void record(struct session *s)
 		unsigned fill = 0;
 		uint64_t now;
 
-		(void)poll(fds, 3, wait);
+		(void)poll(fds, 4, wait);
+		on_hold(s);
 		on_signal(s);
 		drain(s, &fill);
 		if (fill >= 64 && wait > WAIT_LEAST_MS)
@@ -431,6 +488,7 @@ static int convert(struct session *s)
 
 static void close_session(struct session *s)
 {
+	sp_hold_stop(s->hold);
 	sp_sampler_free(s->sampler);
 	sp_sideband_free(s->sideband);
 	sp_rings_free(s->rings);

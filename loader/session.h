@@ -7,8 +7,8 @@
 
 #include "loader/options.h"
 
-/* Records and converts; says all there is to say. Returns the status to exit with: the command's, if one
- * was started and the recording is in order, else 0 or 1. */
+/* Records and converts; says all there is to say. Returns the status to exit with: the command's,
+ * if one was started and the recording is in order, else 0 or 1. */
 int sp_session_run(const struct sp_options *options);
 
 #endif

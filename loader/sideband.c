@@ -2,8 +2,9 @@
  *
  * sideband.c - perf's dummy events: one small ring on each CPU, merged by time.
  *
- * A round takes everything out of the rings into a queue, sorts it, and hands out only what is older
- * than the round's begin: what a process did on one CPU before it moved to another is then in order.
+ * A round takes everything out of the rings into a queue, sorts it, and hands out only what is
+ * older than the round's begin: what a process did on one CPU before it moved to another is then in
+ * order.
  */
 #include "loader/sideband.h"
 
@@ -112,7 +113,8 @@ static struct record *queue_slot(struct sp_sideband *s)
 {
 	if (s->queued == s->room) {
 		size_t room = s->room ? 2 * s->room : 256;
-		struct record *more = room > QUEUE_MAX ? NULL : realloc(s->queue, room * sizeof(*more));
+		struct record *more =
+			room > QUEUE_MAX ? NULL : realloc(s->queue, room * sizeof(*more));
 
 		if (!more)
 			return NULL;
@@ -123,8 +125,8 @@ static struct record *queue_slot(struct sp_sideband *s)
 	return &s->queue[s->queued];
 }
 
-/* Bodies of PERF_RECORD_MMAP2 and PERF_RECORD_COMM up to their texts; the sample id (pid, tid, time)
- * stands at the end of each record. Source: perf_event_open(2). */
+/* Bodies of PERF_RECORD_MMAP2 and PERF_RECORD_COMM up to their texts; the sample id (pid, tid,
+ * time) stands at the end of each record. Source: perf_event_open(2). */
 struct mmap2_body {
 	__u32 pid, tid;
 	__u64 addr, len, pgoff;
@@ -150,7 +152,8 @@ static void queue_record(struct sp_sideband *s, unsigned cpu, const uint8_t *dat
 		s->ops->lost(s->arg, cpu, lost);
 		return;
 	}
-	if (h.type != PERF_RECORD_MMAP2 && !(h.type == PERF_RECORD_COMM && h.misc & PERF_RECORD_MISC_COMM_EXEC))
+	if (h.type != PERF_RECORD_MMAP2 &&
+	    !(h.type == PERF_RECORD_COMM && h.misc & PERF_RECORD_MISC_COMM_EXEC))
 		return;
 	if (bytes < sizeof(h) + 8 + SAMPLE_ID_BYTES)
 		return;
@@ -181,7 +184,8 @@ static void queue_record(struct sp_sideband *s, unsigned cpu, const uint8_t *dat
 		.device = makedev(body.maj, body.min),
 		.inode = body.ino,
 		.pid = (pid_t)body.pid,
-		.path = strndup((const char *)text, bytes - sizeof(h) - sizeof(body) - SAMPLE_ID_BYTES),
+		.path = strndup((const char *)text,
+				bytes - sizeof(h) - sizeof(body) - SAMPLE_ID_BYTES),
 	};
 	if (slot->map.path)
 		s->queued++;
@@ -203,7 +207,8 @@ static void take_ring(struct sp_sideband *s, unsigned cpu)
 		size_t at = tail % room, first;
 		struct perf_event_header h;
 
-		memcpy(&h, base + at, sizeof(h)); /* records are 8-byte aligned: the header is whole */
+		memcpy(&h, base + at,
+		       sizeof(h)); /* records are 8-byte aligned: the header is whole */
 		if (h.size < sizeof(h) || h.size > head - tail)
 			break;
 		first = room - at < h.size ? room - at : h.size;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * sideband.h - executable mappings and execs of all processes, from the kernel's perf side-band records.
+ * sideband.h - executable mappings and execs of all processes, from the kernel's perf side-band
+ * records.
  *
- * Perf's records give the path as the process sees it and need neither fentry nor kprobes, which not
- * every kernel has. The caller sorts out which processes it wants.
+ * Perf's records give the path as the process sees it and need neither fentry nor kprobes, which
+ * not every kernel has. The caller sorts out which processes it wants.
  */
 #ifndef SP_LOADER_SIDEBAND_H
 #define SP_LOADER_SIDEBAND_H

@@ -101,44 +101,60 @@ static __noinline struct stack *first_region(struct task_struct *task)
 	return st;
 }
 
-/* Site number and name hash of a probe's arguments. */
-sp_inline __u32 static_site(struct pt_regs *ctx, __u64 cookie, __u64 *hash)
+/* Number of a static descriptor's site. Cheap, since it looks nothing up: a number that the recorder
+ * does not know is found out when the recording is converted. */
+sp_inline __u32 static_site(struct pt_regs *ctx)
 {
+	__u64 cookie = bpf_get_attach_cookie(ctx);
 	__u32 distance = (__u32)(PT_REGS_PARM1(ctx) - PT_REGS_IP(ctx)) - (__u32)(cookie >> 32);
-	__u32 site = ((__u32)cookie >> 1) + distance / SP_DESCRIPTOR_BYTES;
-	__u64 *known = bpf_map_lookup_elem(&sites, &site);
 
-	*hash = known && distance % SP_DESCRIPTOR_BYTES == 0 ? *known : 0;
-	return site;
+	return (__u32)cookie + distance / SP_DESCRIPTOR_BYTES;
 }
 
-sp_inline int on_begin(struct pt_regs *ctx, struct stack *st, __u64 cookie)
+sp_inline __u64 site_hash(__u32 site)
 {
-	__u64 hash = PT_REGS_PARM3(ctx);
-	__u32 depth = st->depth;
-	struct frame *f;
-	__u32 site;
+	__u64 *hash = bpf_map_lookup_elem(&sites, &site);
 
+	return hash ? *hash : 0;
+}
+
+sp_inline int on_begin(struct pt_regs *ctx)
+{
+	struct task_struct *task;
+	struct stack *st;
+	struct frame *f;
+	__u32 depth, site;
+	__u64 hash;
+
+	if (!control.enabled)
+		return 0;
+	task = bpf_get_current_task_btf();
+	st = bpf_task_storage_get(&stacks, task, 0, 0);
+	if (!st) {
+		st = first_region(task);
+		if (!st)
+			return 0;
+	}
+	depth = st->depth;
 	if (depth >= SP_MAX_DEPTH) {
 		st->overflow++;
 		lose(SP_LOSS_DEPTH, 1);
 		return 0;
 	}
+	hash = PT_REGS_PARM3(ctx);
 	if (hash) {
 		struct name_key key = {.hash = hash, .process = st->process};
 		__u32 *known = bpf_map_lookup_elem(&names, &key);
 
 		site = known ? *known : (__u32)new_name(st->process, hash, PT_REGS_PARM1(ctx));
 	} else {
-		site = static_site(ctx, cookie, &hash);
-		if (!hash)
-			lose(SP_LOSS_UNKNOWN_SITE, 1); /* the call is kept, without a name */
+		site = static_site(ctx);
 	}
 	barrier_var(depth);
 	f = &st->frames[depth + 1];
 	f->child = 0;
 	f->number = ++st->next;
-	f->hash = hash;
+	f->id = hash ? hash : PT_REGS_PARM2(ctx);
 	f->sp = PT_REGS_SP(ctx);
 	f->site = site;
 	f->skipped = PT_REGS_PARM4(ctx);
@@ -157,24 +173,29 @@ struct search {
 static long search_one(__u32 index, struct search *s)
 {
 	__u32 depth = s->st->depth - index;
+	struct frame *f;
 
 	if (index >= s->st->depth || depth > SP_MAX_DEPTH)
 		return 1;
 	barrier_var(depth);
-	if (s->st->frames[depth].hash != s->hash)
+	f = &s->st->frames[depth];
+	if ((f->site & SP_SITE_DYNAMIC ? f->id : site_hash(f->site)) != s->hash)
 		return 0;
 	s->depth = depth;
 	return 1;
 }
 
-/* The end of a call that is not the innermost: the ones inside it have lost their ends. */
-static __noinline int end_outer(struct stack *st, __u64 hash, __u64 now)
+/* An end whose name does not stand where the innermost begin's does: the same text elsewhere in memory
+ * (another file's literal, a run-time name), or the end of an outer call, whose inner ones have then
+ * lost their ends. The texts' hashes tell. */
+static __noinline int end_by_hash(struct stack *st, __u64 hash, __u64 now)
 {
 	struct search s = {.st = st, .hash = hash};
 
 	if (!st)
 		return 0;
-	bpf_loop(SP_MAX_DEPTH, search_one, &s, 0);
+	if (hash)
+		bpf_loop(SP_MAX_DEPTH, search_one, &s, 0);
 	if (!s.depth) {
 		lose(SP_LOSS_UNMATCHED_END, 1);
 		return 0;
@@ -184,49 +205,54 @@ static __noinline int end_outer(struct stack *st, __u64 hash, __u64 now)
 	return 0;
 }
 
-sp_inline int on_end(struct pt_regs *ctx, struct stack *st, __u64 cookie, __u64 now)
-{
-	__u64 hash = PT_REGS_PARM3(ctx);
-	struct frame *outer = outer_frame(st);
-
-	if (!hash)
-		static_site(ctx, cookie, &hash);
-	if (st->overflow)
-		st->overflow--;
-	else if (outer && outer[1].hash == hash)
-		close_innermost(st, outer, now, 0);
-	else
-		end_outer(st, hash, now);
-	return 0;
-}
-
-sp_inline int on_probe(struct pt_regs *ctx)
+sp_inline int on_end(struct pt_regs *ctx)
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct stack *st = bpf_task_storage_get(&stacks, task, 0, 0);
-	__u64 cookie;
+	struct frame *outer;
+	struct stack *st;
+	__u64 hash;
 
 	if (!control.enabled)
 		return 0;
+	st = bpf_task_storage_get(&stacks, task, 0, 0);
 	if (!st) {
-		st = first_region(task);
+		st = first_region(task); /* to count the end */
 		if (!st)
 			return 0;
 	}
-	cookie = bpf_get_attach_cookie(ctx);
-	return cookie & 1 ? on_end(ctx, st, cookie, now) : on_begin(ctx, st, cookie);
+	hash = PT_REGS_PARM3(ctx);
+	outer = outer_frame(st);
+	if (st->overflow)
+		st->overflow--;
+	else if (outer && outer[1].id == (hash ? hash : PT_REGS_PARM2(ctx)))
+		close_innermost(st, outer, now, 0);
+	else
+		end_by_hash(st, hash ? hash : site_hash(static_site(ctx)), now);
+	return 0;
 }
 
-/* The same program for the two ways to attach it; the loader loads the one that the kernel has. */
+/* Each twice, for the two ways to attach; the loader loads what the kernel has. */
 SEC("uprobe")
-int sp_probe(struct pt_regs *ctx)
+int sp_begin(struct pt_regs *ctx)
 {
-	return on_probe(ctx);
+	return on_begin(ctx);
 }
 
 SEC("uprobe")
-int sp_probe_multi(struct pt_regs *ctx)
+int sp_end(struct pt_regs *ctx)
 {
-	return on_probe(ctx);
+	return on_end(ctx);
+}
+
+SEC("uprobe")
+int sp_begin_multi(struct pt_regs *ctx)
+{
+	return on_begin(ctx);
+}
+
+SEC("uprobe")
+int sp_end_multi(struct pt_regs *ctx)
+{
+	return on_end(ctx);
 }

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * hold.c - the doorkeeper.
+ *
+ * It is forked, not exec'd: it runs only what is in this file. Invariant: an event is answered at
+ * once, or PATIENCE_MS after its question was sent; while one waits, others are still answered (the
+ * recorder may have to exec a helper before it can say something).
+ */
+#include "loader/hold.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <mntent.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fanotify.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#define PATIENCE_MS 50
+#define QUEUE 256 /* execs that wait; more pass */
+
+struct sp_hold {
+	int socket;
+	pid_t doorkeeper;
+	uint32_t question; /* to be answered */
+};
+
+/* A question has the file's descriptor beside it. */
+struct question {
+	uint32_t number;
+	int32_t pid;
+};
+
+struct answer {
+	uint32_t number;
+	uint32_t known;
+};
+
+/* ---- the doorkeeper's side ---- */
+
+struct waiting {
+	int fd; /* of the event: names it and its file */
+	pid_t pid;
+};
+
+struct doorkeeper {
+	int fan, socket, lanes;
+	uint32_t number;  /* of the question that is open */
+	int64_t deadline; /* ms: of it */
+	size_t count;
+	struct waiting
+		queue[QUEUE]; /* recorded processes' execs; the question is about the first */
+};
+
+/* All file systems that are mounted here; those that cannot be marked have nothing to run. */
+static int mark_file_systems(int fan)
+{
+	FILE *f = setmntent("/proc/self/mounts", "re");
+	struct mntent *m;
+	int marked = 0;
+
+	if (!f)
+		return -errno;
+	while ((m = getmntent(f)))
+		if (fanotify_mark(fan, FAN_MARK_ADD | FAN_MARK_FILESYSTEM, FAN_OPEN_EXEC_PERM,
+				  AT_FDCWD, m->mnt_dir) == 0)
+			marked++;
+	endmntent(f);
+	return marked ? 0 : -EOPNOTSUPP;
+}
+
+/* Recorded threads have a value in the task storage, which a pidfd finds. */
+static bool is_recorded(const struct doorkeeper *d, pid_t pid)
+{
+	struct {
+		uint32_t lane[4];
+	} value; /* struct lane of bpf/core.bpf.h */
+	int fd = (int)syscall(__NR_pidfd_open, pid, 0);
+	bool found = fd >= 0 && bpf_map_lookup_elem(d->lanes, &fd, &value) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+static bool send_question(struct doorkeeper *d, pid_t pid, int file)
+{
+	struct question q = {.number = ++d->number, .pid = pid};
+	union {
+		char space[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec body = {&q, sizeof(q)};
+	struct msghdr m = {.msg_iov = &body,
+			   .msg_iovlen = 1,
+			   .msg_control = control.space,
+			   .msg_controllen = sizeof(control.space)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &file, sizeof(int));
+	return sendmsg(d->socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(q);
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void let_pass(struct doorkeeper *d, int fd, bool known)
+{
+	struct fanotify_response response = {.fd = fd, .response = FAN_ALLOW};
+	char path[64];
+
+	if (write(d->fan, &response, sizeof(response)) != sizeof(response))
+		_exit(1); /* closing the descriptor lets everything pass */
+	if (known) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		(void)fanotify_mark(d->fan, FAN_MARK_ADD | FAN_MARK_IGNORED_MASK,
+				    FAN_OPEN_EXEC_PERM, AT_FDCWD, path);
+	}
+	close(fd);
+}
+
+/* Asks about the first that waits; who cannot be asked about passes. */
+static void ask(struct doorkeeper *d)
+{
+	while (d->count && !send_question(d, d->queue[0].pid, d->queue[0].fd)) {
+		let_pass(d, d->queue[0].fd, false);
+		memmove(d->queue, d->queue + 1, --d->count * sizeof(d->queue[0]));
+	}
+	d->deadline = now_ms() + PATIENCE_MS;
+}
+
+static void end_question(struct doorkeeper *d, bool known)
+{
+	let_pass(d, d->queue[0].fd, known);
+	memmove(d->queue, d->queue + 1, --d->count * sizeof(d->queue[0]));
+	ask(d);
+}
+
+/* Leaves when the recorder is gone. */
+static void take_answer(struct doorkeeper *d)
+{
+	struct answer a;
+	ssize_t n = recv(d->socket, &a, sizeof(a), MSG_DONTWAIT);
+
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		_exit(0);
+	if (n == sizeof(a) && d->count && a.number == d->number)
+		end_question(d, a.known);
+}
+
+static void take_event(struct doorkeeper *d, const struct fanotify_event_metadata *ev)
+{
+	if (ev->fd < 0)
+		return;
+	if (d->count == QUEUE || !is_recorded(d, ev->pid)) {
+		let_pass(d, ev->fd, false);
+		return;
+	}
+	d->queue[d->count++] = (struct waiting){.fd = ev->fd, .pid = ev->pid};
+	if (d->count == 1)
+		ask(d);
+}
+
+static void __attribute__((noreturn)) keep_door(struct doorkeeper *d)
+{
+	_Alignas(struct fanotify_event_metadata) char buffer[4096];
+	struct pollfd fds[] = {{.fd = d->fan, .events = POLLIN},
+			       {.fd = d->socket, .events = POLLIN}};
+
+	for (;;) {
+		const struct fanotify_event_metadata *ev = (const void *)buffer;
+		int64_t left = d->count ? d->deadline - now_ms() : -1;
+		ssize_t n;
+
+		if (d->count && left <= 0) {
+			end_question(d, false);
+			continue;
+		}
+		if (poll(fds, 2, (int)left) < 0 && errno != EINTR)
+			_exit(1);
+		if (fds[1].revents)
+			take_answer(d);
+		n = read(d->fan, buffer, sizeof(buffer));
+		for (; n > 0 && FAN_EVENT_OK(ev, n); ev = FAN_EVENT_NEXT(ev, n))
+			take_event(d, ev);
+	}
+}
+
+/* In the new process: nothing of the recorder's stays, no terminal signal reaches it. */
+static void __attribute__((noreturn))
+become_doorkeeper(int fan, int socket, int lanes, pid_t recorder)
+{
+	static struct doorkeeper d = {.fan = 3, .socket = 4, .lanes = 5};
+	sigset_t none;
+
+	setsid();
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "sp-hold");
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	if (getppid() != recorder)
+		_exit(0);
+	fan = fcntl(fan, F_DUPFD, 10);
+	socket = fcntl(socket, F_DUPFD, 10);
+	lanes = fcntl(lanes, F_DUPFD, 10);
+	if (dup2(fan, 3) < 0 || dup2(socket, 4) < 0 || dup2(lanes, 5) < 0 ||
+	    syscall(__NR_close_range, 6u, ~0u, 0u))
+		_exit(1);
+	keep_door(&d);
+}
+
+/* ---- the recorder's side ---- */
+
+int sp_hold_start(int lanes, struct sp_hold **ret_hold)
+{
+	struct sp_hold *hold = calloc(1, sizeof(*hold));
+	pid_t me = getpid();
+	int pair[2], fan, r;
+
+	if (!hold)
+		return -ENOMEM;
+	fan = fanotify_init(FAN_CLASS_CONTENT | FAN_UNLIMITED_QUEUE | FAN_CLOEXEC | FAN_NONBLOCK,
+			    O_RDONLY | O_CLOEXEC | O_LARGEFILE);
+	r = fan < 0 ? -errno : 0;
+	if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		r = -errno;
+		close(fan);
+	}
+	if (r < 0) {
+		free(hold);
+		return r;
+	}
+	fflush(NULL);
+	hold->doorkeeper = fork();
+	if (hold->doorkeeper == 0)
+		become_doorkeeper(fan, pair[1], lanes, me);
+	r = hold->doorkeeper < 0 ? -errno : 0;
+	/* The marks come last: from then on somebody must answer. */
+	if (r == 0)
+		r = mark_file_systems(fan);
+	close(fan);
+	close(pair[1]);
+	hold->socket = pair[0];
+	if (r < 0) {
+		sp_hold_stop(hold);
+		return r;
+	}
+	*ret_hold = hold;
+	return 0;
+}
+
+int sp_hold_fd(const struct sp_hold *hold)
+{
+	return hold->socket;
+}
+
+int sp_hold_next(struct sp_hold *hold, pid_t *ret_pid, int *ret_fd)
+{
+	struct question q;
+	union {
+		char space[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec body = {&q, sizeof(q)};
+	struct msghdr m = {.msg_iov = &body,
+			   .msg_iovlen = 1,
+			   .msg_control = control.space,
+			   .msg_controllen = sizeof(control.space)};
+	struct cmsghdr *c;
+
+	if (recvmsg(hold->socket, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != sizeof(q))
+		return 0;
+	c = CMSG_FIRSTHDR(&m);
+	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
+		return 0;
+	memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
+	*ret_pid = q.pid;
+	hold->question = q.number;
+	return 1;
+}
+
+void sp_hold_answer(struct sp_hold *hold, bool known)
+{
+	struct answer a = {.number = hold->question, .known = known};
+
+	(void)send(hold->socket, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void sp_hold_stop(struct sp_hold *hold)
+{
+	if (!hold)
+		return;
+	if (hold->doorkeeper > 0) {
+		(void)kill(hold->doorkeeper, SIGKILL);
+		(void)waitpid(hold->doorkeeper, NULL, 0);
+	}
+	close(hold->socket);
+	free(hold);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * hold.h - holding the exec of a file that was not seen before until its probes are armed, so that
+ * a child's first region is not lost.
+ *
+ * The kernel asks (fanotify, FAN_OPEN_EXEC_PERM) a process of its own, the doorkeeper. It lets pass
+ * at once what is not recorded, which costs such an exec some 20 to 50 µs; about the others it asks
+ * us, and opens after 50 ms whatever we say: a recorder that is stopped or busy delays an exec by
+ * no more than that, and when either of the two dies, the kernel lets everything pass. Files that
+ * were looked at once are not asked about again.
+ */
+#ifndef SP_LOADER_HOLD_H
+#define SP_LOADER_HOLD_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct sp_hold;
+
+/* Starts the doorkeeper. @lanes: the BPF map that has a value for each recorded thread. -errno
+ * where the kernel has no such events or refuses them: the recording goes on without. */
+int sp_hold_start(int lanes, struct sp_hold **ret_hold);
+/* Readable when an exec waits; for poll(2). */
+int sp_hold_fd(const struct sp_hold *hold);
+/* The next exec that waits: who, and the file, open for reading (close it). 1, or 0 if there is
+ * none. Answer it before the next. */
+int sp_hold_next(struct sp_hold *hold, pid_t *ret_pid, int *ret_fd);
+/* Lets it go. @known: do not ask about this file again until it changes. */
+void sp_hold_answer(struct sp_hold *hold, bool known);
+/* Ends it; nothing waits any more. NULL is fine. */
+void sp_hold_stop(struct sp_hold *hold);
+
+#endif
