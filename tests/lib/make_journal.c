@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * make_journal.c - writes a journal of a made-up recording, for tests of commands and for
+ * benchmarks.
+ *
+ *   make_journal FILE big CALLS [SAMPLES]   4 threads, nested regions, blocks of CALLS from 4
+ * streams make_journal FILE demo                  2 ranks and a launcher, threads, samples, losses
+ *   make_journal FILE died                  as demo, but the recorder died
+ *   make_journal FILE empty                 nothing was recorded
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/journal_maker.h"
+
+#define START 1000000000000u
+
+static void put_meta(struct maker *m, const char *program)
+{
+	static const char *const facts[][2] = {
+		{"version", "0.1.0"},
+		{"user", "alice"},
+		{"hostname", "node1"},
+		{"kernel", "6.1.0-test"},
+		{"machine", "x86_64"},
+		{"boot_id", "1b4e28ba"},
+		{"cpus", "4"},
+		{"sample_hz", "99"},
+		{"sample_event", "cpu-clock"},
+		{"probe_ns", "63"},
+		{"start_ns", "1000000000000"},
+		{"start_realtime", "1700000000123456789"},
+		{"stop_ns", "1002000000000"},
+		{"working_directory", "/nowhere"},
+	};
+
+	maker_meta(m, "program", program);
+	maker_meta(m, "command", "./heat --size 100");
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
+		maker_meta(m, facts[i][0], facts[i][1]);
+	maker_clock(m, START, 1700000000123456789, START + 5, 40);
+}
+
+/* An outer region "step" with calls of "kernel" and "copy" in it, on each of 4 threads. */
+static void big(struct maker *m, uint64_t calls, uint64_t samples)
+{
+	uint64_t done = 0, time[4], number[4] = {0}, sampled = 0;
+
+	put_meta(m, "big");
+	maker_site(m, 1, 1, "step", "big.c", 10, "");
+	maker_site(m, 2, 1, "kernel", "big.c", 20, "compute");
+	maker_site(m, 3, 1, "copy", "big.c", 30, "io");
+	maker_process(m, 1, 100, -1, -1, "/usr/bin/big", "big", "");
+	maker_map(m, 1, START, 0x400000, 0x500000, 0, 5, "/usr/bin/big");
+	for (uint32_t t = 0; t < 4; t++) {
+		maker_task(m, t + 1, 1, 0, 100, 100 + t, SP_TASK_FOUND, START + t, "big");
+		time[t] = START + 1000 * t;
+	}
+	while (done < calls) {
+		for (uint32_t t = 0; t < 4 && done < calls; t++) {
+			m->stream = t;
+			for (int k = 0; k < 2000 && done < calls; k++) {
+				uint64_t step = ++number[t], start = time[t], child = 0;
+
+				time[t] += 40;
+				for (uint32_t c = 0; c < 9 && done + 1 < calls; c++) {
+					uint64_t length = 200 + (number[t] * 7919 + c * 31) % 400;
+
+					maker_call(m, (struct maker_call){.lane = t + 1,
+									  .site = 2 + (c & 1),
+									  .number = ++number[t],
+									  .parent = step,
+									  .start = time[t],
+									  .end = time[t] + length,
+									  .depth = 1});
+					time[t] += length + 30;
+					child += length;
+					done++;
+				}
+				maker_call(m, (struct maker_call){.lane = t + 1,
+								  .site = 1,
+								  .number = step,
+								  .start = start,
+								  .end = time[t],
+								  .child = child});
+				time[t] += 100;
+				done++;
+			}
+			m->stream = 8 + t;
+			for (; sampled < samples && sampled * calls < done * samples; sampled++) {
+				uint64_t frames[3] = {0x400100 + sampled % 64, 0x400800, 0x400900};
+
+				maker_sample(m, (struct maker_sample){
+							.lane = t + 1,
+							.process = 1,
+							.pid = 100,
+							.tid = 100 + t,
+							.site = sampled % 5 ? 2 : 0,
+							.number = sampled % 5 ? number[t] : 0,
+							.time = time[t] + sampled % 100,
+							.ip = frames[0],
+							.frames = frames,
+							.n_frames = 3});
+			}
+		}
+	}
+}
+
+static void rank_calls(struct maker *m, uint32_t lane, uint64_t at, unsigned n)
+{
+	uint64_t number = 1;
+
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t step = number++;
+
+		for (unsigned c = 0; c < 3; c++)
+			maker_call(m, (struct maker_call){.lane = lane,
+							  .site = 2,
+							  .number = number++,
+							  .parent = step,
+							  .start = at + 10 + 100 * c,
+							  .end = at + 60 + 100 * c + i,
+							  .depth = 1});
+		maker_call(m, (struct maker_call){.lane = lane,
+						  .site = i % 2 ? 1 : 3,
+						  .number = step,
+						  .start = at,
+						  .end = at + 400 + 3 * i,
+						  .child = 3 * (50 + i)});
+		at += 1000 + 7 * i;
+	}
+}
+
+static void demo(struct maker *m)
+{
+	put_meta(m, "heat");
+	maker_image(m, 1, 5, 3, "/usr/bin/heat", "abcdef0123");
+	maker_segment(m, 1, 0x2000, 0x1000, 0x800);
+	maker_site(m, 1, 1, "step", "heat.c", 10, "io, checkpoint");
+	maker_site(m, 2, 1, "kernel", "heat.c", 20, "");
+	maker_site(m, 3, 1, "step", "heat.c", 15, "");
+	maker_task(m, 1, 1, 0, 10, 10, SP_TASK_FOUND, START, "mpirun");
+	maker_process(m, 1, 10, -1, -1, "/usr/bin/mpirun", "mpirun -n 2 ./heat", "");
+	for (uint32_t rank = 0; rank < 2; rank++) {
+		uint32_t process = 2 + 2 * rank, pid = 20 + rank, lane = 10 + 10 * rank;
+
+		maker_task(m, lane - 5, process, 1, pid, pid, SP_TASK_FORK, START + 50, "mpirun");
+		maker_task(m, lane, process + 1, process, pid, pid, SP_TASK_EXEC, START + 100,
+			   "heat");
+		maker_process(m, process + 1, pid, (int)rank, 2, "/usr/bin/heat",
+			      "./heat --size 100", "");
+		maker_map(m, process + 1, START + 110, 0x555500000000, 0x555500001000, 0x1000, 5,
+			  "/usr/bin/heat");
+		maker_task(m, lane + 1, process + 1, process, pid, pid + 100, SP_TASK_CLONE,
+			   START + 200, "worker");
+		m->stream = rank;
+		rank_calls(m, lane, START + 1000, 40 + rank);
+		rank_calls(m, lane + 1, START + 1500, 30);
+		m->stream = SP_STREAM_RECORDER;
+		maker_exit(m, lane + 1, process + 1, pid, pid + 100, START + 900000, 12345,
+			   "worker");
+		for (uint32_t i = 0; i < 20; i++) {
+			uint64_t frames[2] = {0x555500000100 + i % 3, 0x555500000200};
+
+			maker_sample(m, (struct maker_sample){.lane = lane,
+							      .process = process + 1,
+							      .pid = pid,
+							      .tid = pid,
+							      .site = i % 4 ? 2 : 0,
+							      .number = i % 4 ? 2 : 0,
+							      .time = START + 2000 + i,
+							      .ip = frames[0],
+							      .flags = i % 5 ? 0 : SP_SAMPLE_KERNEL,
+							      .frames = frames,
+							      .n_frames = 2});
+		}
+	}
+	maker_sample(m, (struct maker_sample){.lane = 1,
+					      .process = 1,
+					      .pid = 10,
+					      .tid = 10,
+					      .time = START + 3000,
+					      .ip = 0x1234});
+	maker_loss(m, SP_LOSS_CALL_RING_FULL, 1, 12, START + 100, START + 200);
+	maker_loss(m, SP_LOSS_CALL_RING_FULL, 1, 30, START + 300, START + 400);
+	maker_loss(m, SP_LOSS_UNMATCHED_END, -1, 2, 0, 0);
+}
+
+int main(int argc, char **argv)
+{
+	struct maker maker;
+
+	if (argc < 3) {
+		fprintf(stderr,
+			"usage: make_journal FILE big CALLS [SAMPLES] | demo | died | empty\n");
+		return 2;
+	}
+	maker = maker_open(argv[1]);
+	if (!strcmp(argv[2], "big") && argc > 3)
+		big(&maker, strtoull(argv[3], NULL, 10),
+		    argc > 4 ? strtoull(argv[4], NULL, 10) : 0);
+	else if (!strcmp(argv[2], "demo") || !strcmp(argv[2], "died"))
+		demo(&maker);
+	else if (!strcmp(argv[2], "empty"))
+		put_meta(&maker, "nothing");
+	else
+		return 2;
+	maker_close(&maker, strcmp(argv[2], "died") != 0);
+	return 0;
+}

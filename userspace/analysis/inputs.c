@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * inputs.c - see inputs.h.
+ */
+#include "userspace/analysis/inputs.h"
+
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "formats/codec.h"
+#include "userspace/base/array.h"
+#include "userspace/base/cleanup.h"
+#include "userspace/base/idmap.h"
+#include "userspace/base/units.h"
+
+/* Self times of files without them are computed up to this many calls a rank (28 bytes each). */
+#define MAX_SELF_CALLS 50000000
+
+void sp_inputs_free(struct sp_inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->n; i++) {
+		sp_profile_free(inputs->items[i].profile);
+		free(inputs->items[i].path);
+	}
+	for (size_t i = 0; i < inputs->n_notes; i++)
+		free(inputs->notes[i].text);
+	free(inputs->items);
+	free(inputs->notes);
+	free(inputs->losses);
+	*inputs = (struct sp_inputs){0};
+}
+
+static int blame(struct sp_inputs *inputs, const char *path, int code)
+{
+	snprintf(inputs->failed, sizeof(inputs->failed), "%s", path);
+	return code;
+}
+
+static int out_of_memory(struct sp_error *error)
+{
+	return sp_error_set(error, -ENOMEM, 0, "out of memory");
+}
+
+int sp_inputs_note(struct sp_inputs *inputs, bool loss, const char *format, ...)
+{
+	struct sp_given_note *note =
+		sp_array_add(&inputs->notes, &inputs->n_notes, &inputs->notes_room);
+	va_list args;
+	int n;
+
+	if (!note)
+		return -ENOMEM;
+	va_start(args, format);
+	n = vasprintf(&note->text, format, args);
+	va_end(args);
+	note->loss = loss;
+	if (n < 0) {
+		inputs->n_notes--;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- which files ---- */
+
+static bool ends_with(const char *name, const char *suffix)
+{
+	size_t n = strlen(name), m = strlen(suffix);
+
+	return n > m && !strcmp(name + n - m, suffix);
+}
+
+static int add_file(struct sp_inputs *inputs, const char *path, struct sp_error *error)
+{
+	struct sp_given *input = sp_array_add(&inputs->items, &inputs->n, &inputs->room);
+	enum sp_format format;
+	int r;
+
+	if (input)
+		input->path = strdup(path);
+	if (!input || !input->path)
+		return out_of_memory(error);
+	r = sp_format_detect(path, &format, error);
+	if (r < 0)
+		return blame(inputs, path, r);
+	if (format == SP_FORMAT_JOURNAL) {
+		blame(inputs, path, 0);
+		return sp_error_set(
+			error, -SP_E_FORMAT, 0,
+			"is a journal; make its final files first: sp-report recover %s", path);
+	}
+	r = sp_profile_open(path, &input->profile, error);
+	return r < 0 ? blame(inputs, path, r) : 0;
+}
+
+static int select_suffix(const struct dirent *entry, const char *suffix)
+{
+	return entry->d_name[0] != '.' && ends_with(entry->d_name, suffix);
+}
+
+static int is_h5(const struct dirent *entry)
+{
+	return select_suffix(entry, ".h5");
+}
+
+static int is_spt(const struct dirent *entry)
+{
+	return select_suffix(entry, ".spt");
+}
+
+static int is_sps(const struct dirent *entry)
+{
+	return select_suffix(entry, ".sps");
+}
+
+static int is_journal(const struct dirent *entry)
+{
+	return select_suffix(entry, ".spj");
+}
+
+/* Adds the files of a directory that @filter takes; their number, or -errno. */
+static int add_matching(struct sp_inputs *inputs, const char *directory,
+			int (*filter)(const struct dirent *), struct sp_error *error)
+{
+	struct dirent **entries = NULL;
+	int n = scandir(directory, &entries, filter, alphasort), r = 0;
+
+	if (n < 0) {
+		r = blame(inputs, directory, -errno);
+		return sp_error_set(error, r, 0, "cannot be listed: %s", strerror(-r));
+	}
+	for (int i = 0; i < n; i++) {
+		sp_cleanup(sp_freep) char *path = NULL;
+
+		if (r == 0 && asprintf(&path, "%s/%s", directory, entries[i]->d_name) < 0) {
+			path = NULL;
+			r = out_of_memory(error);
+		}
+		if (r == 0)
+			r = add_file(inputs, path, error);
+		free(entries[i]);
+	}
+	free(entries);
+	return r < 0 ? r : n;
+}
+
+static int no_files(struct sp_inputs *inputs, const char *directory, struct sp_error *error)
+{
+	struct dirent **entries = NULL;
+	int n = scandir(directory, &entries, is_journal, alphasort);
+
+	blame(inputs, directory, 0);
+	if (n > 0)
+		sp_error_set(error, -ENOENT, 0,
+			     "has no profile, but a journal; make its final files first: sp-report "
+			     "recover %s/%s",
+			     directory, entries[0]->d_name);
+	else
+		sp_error_set(error, -ENOENT, 0,
+			     "has no profile: no .h5, .spt or .sps file is in it");
+	while (n > 0)
+		free(entries[--n]);
+	free(entries);
+	return -ENOENT;
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int note_other(struct sp_inputs *inputs, const char *directory, struct sp_error *error)
+{
+	sp_cleanup(sp_freep) char *other = NULL;
+
+	if (asprintf(&other, "%s/other", directory) < 0) {
+		other = NULL;
+		return out_of_memory(error);
+	}
+	if (is_directory(other) &&
+	    sp_inputs_note(inputs, false, "processes without a rank are in %s", other) < 0)
+		return out_of_memory(error);
+	return 0;
+}
+
+static int add_directory(struct sp_inputs *inputs, const char *directory, struct sp_error *error)
+{
+	sp_cleanup(sp_freep) char *spt = NULL;
+	int n = add_matching(inputs, directory, is_h5, error), samples;
+
+	if (n < 0)
+		return n;
+	if (n > 0)
+		return note_other(inputs, directory, error);
+	n = add_matching(inputs, directory, is_spt, error);
+	if (n == 0) {
+		if (asprintf(&spt, "%s/spt", directory) < 0) {
+			spt = NULL;
+			return out_of_memory(error);
+		}
+		if (is_directory(spt))
+			n = add_matching(inputs, spt, is_spt, error);
+	}
+	samples = n < 0 ? n : add_matching(inputs, directory, is_sps, error);
+	if (samples < 0)
+		return samples;
+	return n + samples ? note_other(inputs, directory, error)
+			   : no_files(inputs, directory, error);
+}
+
+int sp_inputs_add(struct sp_inputs *inputs, const char *path, struct sp_error *error)
+{
+	sp_cleanup(sp_freep) char *clean = strdup(path);
+
+	if (!clean)
+		return out_of_memory(error);
+	while (strlen(clean) > 1 && clean[strlen(clean) - 1] == '/')
+		clean[strlen(clean) - 1] = 0;
+	return is_directory(clean) ? add_directory(inputs, clean, error)
+				   : add_file(inputs, clean, error);
+}
+
+/* ---- facts ---- */
+
+const struct sp_fact *sp_given_fact(const struct sp_given *input, const char *key)
+{
+	const struct sp_fact *facts, *found = NULL;
+	size_t n;
+
+	if (sp_profile_meta(input->profile, &facts, &n, NULL) == 0)
+		found = sp_fact_find(facts, n, key);
+	if (!found && sp_profile_metadata(input->profile, &facts, &n, NULL) == 0)
+		found = sp_fact_find(facts, n, key);
+	return found;
+}
+
+const char *sp_given_text(const struct sp_given *input, const char *key)
+{
+	const struct sp_fact *fact = sp_given_fact(input, key);
+
+	return fact && fact->text[0] ? fact->text : NULL;
+}
+
+int64_t sp_given_number(const struct sp_given *input, const char *key, int64_t otherwise)
+{
+	const struct sp_fact *fact = sp_given_fact(input, key);
+
+	return fact && fact->is_number ? fact->number : otherwise;
+}
+
+/* ---- all of them ---- */
+
+static int check_ranks(struct sp_inputs *inputs, struct sp_error *error)
+{
+	struct sp_idmap owners = {0};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < inputs->n; i++) {
+		const struct sp_profile_info *info = sp_profile_info(inputs->items[i].profile);
+		bool sps = info->format == SP_FORMAT_SPS; /* may stand beside a trace of its rank */
+
+		for (uint32_t k = 0; r == 0 && k < info->n_ranks; k++) {
+			uint32_t rank = sp_profile_rank(inputs->items[i].profile, k);
+			uint64_t key = (uint64_t)sps << 32 | rank;
+			uint32_t owner = sp_idmap_get(&owners, key);
+
+			if (owner != SP_IDMAP_NONE) {
+				blame(inputs, inputs->items[i].path, 0);
+				r = sp_error_set(error, -EINVAL, 0,
+						 "and %s both hold rank %u; give one of them",
+						 inputs->items[owner].path, rank);
+			} else if (sp_idmap_set(&owners, key, (uint32_t)i) < 0) {
+				r = out_of_memory(error);
+			}
+		}
+	}
+	sp_idmap_free(&owners);
+	return r;
+}
+
+static struct sp_given_loss *find_loss(struct sp_inputs *inputs, const char *cause)
+{
+	struct sp_given_loss *loss;
+
+	for (size_t i = 0; i < inputs->n_losses; i++)
+		if (!strcmp(inputs->losses[i].cause, cause))
+			return &inputs->losses[i];
+	loss = sp_array_add(&inputs->losses, &inputs->n_losses, &inputs->losses_room);
+	if (!loss)
+		return NULL;
+	loss->cause = cause;
+	loss->help = sp_loss_help(SP_LOSS_NONE);
+	for (unsigned i = 1; i < SP_LOSS_MAX; i++)
+		if (!strcmp(sp_loss_name(i), cause))
+			loss->help = sp_loss_help(i);
+	return loss;
+}
+
+static int gather_losses(struct sp_inputs *inputs, const struct sp_given *input,
+			 struct sp_error *error)
+{
+	const struct sp_loss_row *rows;
+	size_t n;
+	int r = sp_profile_losses(input->profile, &rows, &n, error);
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		struct sp_given_loss *loss = find_loss(inputs, rows[i].cause);
+
+		if (!loss)
+			return out_of_memory(error);
+		loss->count += rows[i].count;
+		if (rows[i].first_ns && (!loss->first || rows[i].first_ns < loss->first))
+			loss->first = rows[i].first_ns;
+		if (rows[i].last_ns > loss->last)
+			loss->last = rows[i].last_ns;
+	}
+	return r;
+}
+
+static int gather_notes(struct sp_inputs *inputs, const struct sp_given *input)
+{
+	const char *damage = sp_given_text(input, "journal_damage");
+	int64_t unknown = sp_given_number(input, "unknown_site_calls", 0);
+	int64_t threads = sp_given_number(input, "unannounced_threads", 0);
+	int r = 0;
+
+	if (sp_given_number(input, "recorder_died", 0))
+		r = sp_inputs_note(inputs, true,
+				   "the recorder died: what it had not written yet is missing");
+	if (r == 0 && damage)
+		r = sp_inputs_note(
+			inputs, true, "the journal was damaged: %s; %s of %s could be read", damage,
+			sp_show_size((double)sp_given_number(input, "journal_good_bytes", 0)).text,
+			sp_show_size((double)sp_given_number(input, "journal_bytes", 0)).text);
+	if (r == 0 && unknown)
+		r = sp_inputs_note(inputs, true, "%s calls of regions whose name is not known",
+				   sp_show_count((uint64_t)unknown).text);
+	if (r == 0 && threads)
+		r = sp_inputs_note(inputs, true, "%s threads without a record of their own",
+				   sp_show_count((uint64_t)threads).text);
+	return r;
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct sp_given_loss *x = a, *y = b;
+
+	return (x->count < y->count) - (x->count > y->count);
+}
+
+static void find_recordings(struct sp_inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->n; i++) {
+		struct sp_given *input = &inputs->items[i];
+
+		input->recording = sp_given_text(input, "recording_id");
+		for (size_t k = 0; input->recording && k < i && !input->repeats; k++)
+			input->repeats = inputs->items[k].recording &&
+					 !strcmp(inputs->items[k].recording, input->recording);
+	}
+}
+
+int sp_inputs_finish(struct sp_inputs *inputs, struct sp_error *error)
+{
+	int r = check_ranks(inputs, error);
+
+	if (r < 0)
+		return r;
+	find_recordings(inputs);
+	for (size_t i = 0; r == 0 && i < inputs->n; i++) {
+		struct sp_given *input = &inputs->items[i];
+
+		r = sp_profile_complete(input->profile, MAX_SELF_CALLS, error);
+		if (r == 0 && !input->repeats)
+			r = gather_losses(inputs, input, error);
+		if (r < 0)
+			return blame(inputs, input->path, r);
+		if (!input->repeats && gather_notes(inputs, input) < 0)
+			return out_of_memory(error);
+	}
+	if (inputs->n_losses)
+		qsort(inputs->losses, inputs->n_losses, sizeof(*inputs->losses), by_count);
+	return r;
+}

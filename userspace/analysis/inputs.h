@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * inputs.h - the profiles that a command was given, as files and directories.
+ *
+ * A directory stands for its .h5 files; where it has none, for its .spt files, or those of its
+ * folder spt/, together with its .sps files. Folders below are not entered (other/, job_X/ are
+ * recordings of their own). Two files that hold rows of one rank are refused, as scope-profiler
+ * does.
+ */
+#ifndef SP_ANALYSIS_INPUTS_H
+#define SP_ANALYSIS_INPUTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "formats/profile_read.h"
+#include "userspace/base/log.h"
+
+struct sp_given {
+	char *path;
+	struct sp_profile *profile;
+	const char *recording; /* its recording_id, NULL: not of ours */
+	bool repeats;	       /* an input before it is of the same recording */
+};
+
+/* Something that the reader of a report must know. */
+struct sp_given_note {
+	char *text;
+	bool loss; /* data is missing */
+};
+
+struct sp_given_loss {
+	const char *cause;
+	const char *help; /* what it means */
+	uint64_t count;
+	uint64_t first, last; /* ns, 0 unknown */
+};
+
+struct sp_inputs {
+	struct sp_given *items;
+	size_t n, room;
+	struct sp_given_note *notes;
+	size_t n_notes, notes_room;
+	struct sp_given_loss *losses; /* each recording's counted once, largest first */
+	size_t n_losses, losses_room;
+	char failed[512]; /* path that an error is about */
+};
+
+/* Opens what @path stands for. */
+int sp_inputs_add(struct sp_inputs *inputs, const char *path, struct sp_error *error);
+/* After the last one: refuses ranks that are there twice, fills in statistics that files do not
+ * have, gathers losses and notes. */
+int sp_inputs_finish(struct sp_inputs *inputs, struct sp_error *error);
+void sp_inputs_free(struct sp_inputs *inputs);
+
+int sp_inputs_note(struct sp_inputs *inputs, bool loss, const char *format, ...) SP_PRINTF(3, 4);
+
+/* A fact of /sp_trace/meta, of /metadata if it is not there; NULL if in neither. */
+const struct sp_fact *sp_given_fact(const struct sp_given *input, const char *key);
+const char *sp_given_text(const struct sp_given *input, const char *key);
+int64_t sp_given_number(const struct sp_given *input, const char *key, int64_t otherwise);
+
+#endif

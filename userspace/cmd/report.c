@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * report.c - see report.h.
+ */
+#include "userspace/cmd/report.h"
+
+#include <string.h>
+
+#include "userspace/base/cleanup.h"
+#include "userspace/base/table.h"
+#include "userspace/base/text.h"
+#include "userspace/base/units.h"
+
+int sp_report_open(struct sp_inputs *inputs, char *const *paths, size_t n)
+{
+	struct sp_error error = {0};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = sp_inputs_add(inputs, paths[i], &error);
+	if (r == 0)
+		r = sp_inputs_finish(inputs, &error);
+	if (r < 0 && inputs->failed[0])
+		sp_log_error("%s: %s", inputs->failed, error.text);
+	else if (r < 0)
+		sp_log_error("%s", error.text);
+	return r < 0 ? -1 : 0;
+}
+
+static void print_line(FILE *out, bool loss, const char *text)
+{
+	bool colours = sp_has_colours(out);
+
+	fprintf(out, "%s%s: ", colours ? (loss ? "\033[1;31m" : "\033[33m") : "",
+		loss ? "MISSING" : "note");
+	sp_text_print(out, text);
+	fprintf(out, "%s\n", colours ? "\033[0m" : "");
+}
+
+void sp_report_print_notes(const struct sp_inputs *inputs, FILE *out)
+{
+	for (size_t i = 0; i < inputs->n_losses; i++) {
+		const struct sp_given_loss *loss = &inputs->losses[i];
+		sp_cleanup(sp_freep) char *text = NULL;
+
+		if (asprintf(&text, "%s \xc3\x97 %s%s%s: %s", sp_show_count(loss->count).text,
+			     loss->cause, loss->last > loss->first && loss->first ? " within " : "",
+			     loss->last > loss->first && loss->first
+				     ? sp_show_duration((double)(loss->last - loss->first)).text
+				     : "",
+			     loss->help) < 0)
+			text = NULL;
+		print_line(out, true, text ? text : loss->cause);
+	}
+	for (int loss = 1; loss >= 0; loss--)
+		for (size_t i = 0; i < inputs->n_notes; i++)
+			if (inputs->notes[i].loss == (bool)loss)
+				print_line(out, loss, inputs->notes[i].text);
+	if (inputs->n_losses || inputs->n_notes)
+		putc('\n', out);
+}
+
+void sp_report_json_notes(const struct sp_inputs *inputs, struct sp_json *json)
+{
+	sp_json_open_array(json, "losses");
+	for (size_t i = 0; i < inputs->n_losses; i++) {
+		const struct sp_given_loss *loss = &inputs->losses[i];
+
+		sp_json_open_object(json, NULL);
+		sp_json_text(json, "cause", loss->cause);
+		sp_json_unsigned(json, "count", loss->count);
+		sp_json_unsigned(json, "first_ns", loss->first);
+		sp_json_unsigned(json, "last_ns", loss->last);
+		sp_json_text(json, "help", loss->help);
+		sp_json_close_object(json);
+	}
+	sp_json_close_array(json);
+	sp_json_open_array(json, "notes");
+	for (size_t i = 0; i < inputs->n_notes; i++) {
+		sp_json_open_object(json, NULL);
+		sp_json_bool(json, "data_missing", inputs->notes[i].loss);
+		sp_json_text(json, "text", inputs->notes[i].text);
+		sp_json_close_object(json);
+	}
+	sp_json_close_array(json);
+}
+
+void sp_report_csv_text(FILE *out, const char *text)
+{
+	bool quote = strpbrk(text, ",\"\r\n") || strchr("=+-@\t", text[0]);
+
+	if (!quote) {
+		fputs(text, out);
+		return;
+	}
+	putc('"', out);
+	if (text[0] && strchr("=+-@\t", text[0]))
+		putc('\'', out);
+	for (; *text; text++) {
+		if (*text == '"')
+			putc('"', out);
+		putc(*text, out);
+	}
+	putc('"', out);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * report.h - what the reporting commands share: opening what was given, and what comes first in
+ * every report: the data that is missing.
+ */
+#ifndef SP_CMD_REPORT_H
+#define SP_CMD_REPORT_H
+
+#include "userspace/analysis/inputs.h"
+#include "userspace/base/json.h"
+
+/* Opens all operands. On failure says why and returns -1. */
+int sp_report_open(struct sp_inputs *inputs, char *const *paths, size_t n);
+
+/* Losses and notes, one line each; nothing where there are none. */
+void sp_report_print_notes(const struct sp_inputs *inputs, FILE *out);
+/* The same as "losses" and "notes" of the object that is open. */
+void sp_report_json_notes(const struct sp_inputs *inputs, struct sp_json *json);
+
+/* A field of a CSV line, quoted where it must be. A text that a spreadsheet would take for a
+ * formula stays text. */
+void sp_report_csv_text(FILE *out, const char *text);
+
+#endif
