@@ -114,7 +114,7 @@ char *sp_name_shorten(const char *name)
 {
 	static const char anonymous[] = "(anonymous namespace)";
 	size_t length = strlen(name), used = 0, depth = 0;
-	char *out = malloc(length * 3 + 1); /* "<>" becomes "<…>", which has 5 bytes */
+	char *out = malloc(length * 4 + 1); /* "<" becomes "<…", of 4 bytes */
 
 	if (!out)
 		return NULL;

@@ -363,6 +363,8 @@ static void test_again(const char *path)
 
 int main(int argc, char **argv)
 {
+	if (getenv("SP_TEST_SEED"))
+		random_state += strtoull(getenv("SP_TEST_SEED"), NULL, 10);
 	if (argc == 2 && !strcmp(argv[1], "names"))
 		test_names();
 	else if (argc == 2 && !strcmp(argv[1], "messages"))
