@@ -337,9 +337,12 @@ int sp_bpf_arm(struct sp_bpf *b, int fd, const struct sp_bpf_probe *probes, size
 		if (r == 0)
 			r = arm_multi(path, probes, count, false, b->begin, &armed->multi[0]);
 	}
-	for (size_t i = 0; i < count && !b->multi && r == 0; i++) {
-		r = arm_single(b, path, &probes[i], &armed->links[i]);
-		armed->count = i + 1;
+	for (size_t i = 0; i < 2 * count && !b->multi && r == 0; i++) {
+		size_t k = i % count;
+
+		armed->count = count;
+		if (probes[k].end == (i < count))
+			r = arm_single(b, path, &probes[k], &armed->links[k]);
 	}
 	if (r < 0) {
 		sp_bpf_disarm(armed);
