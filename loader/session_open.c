@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * session_open.c - what comes before a recording. Everything that can fail for want of a right, a
+ * file or a kernel feature is tried before the program starts.
+ */
+#include "loader/session_state.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "loader/check.h"
+#include "loader/facts.h"
+#include "loader/prearm.h"
+#include "loader/proctree.h"
+#include "userspace/base/log.h"
+#include "userspace/base/units.h"
+
+#define MAX_SITES (1u << 18)
+
+static int check_pids(const struct sp_options *o)
+{
+	for (size_t i = 0; i < o->pid_count; i++)
+		if (kill(o->pids[i], 0) && errno == ESRCH) {
+			sp_log_error("there is no process %d", (int)o->pids[i]);
+			sp_log_hint("pgrep -l NAME finds the process id of a program");
+			return -ESRCH;
+		}
+	return 0;
+}
+
+static size_t ring_bytes(uint64_t wanted, unsigned cpus)
+{
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t each = wanted ? wanted : memory / 64 / cpus, bytes = 4096;
+
+	if (!wanted && each > 16u << 20)
+		each = 16u << 20;
+	while (bytes * 2 <= each || bytes < 4096)
+		bytes *= 2;
+	if (wanted && bytes < wanted)
+		bytes *= 2;
+	return bytes;
+}
+
+static int open_bpf(struct sp_session *s)
+{
+	unsigned cpus = (unsigned)sysconf(_SC_NPROCESSORS_CONF);
+	int r;
+
+	s->sizes = (struct sp_bpf_options){
+		.call_ring_bytes = ring_bytes(s->options->ring_bytes, cpus ? cpus : 1),
+		.sample_ring_bytes = 512u << 10,
+		.control_ring_bytes = 4u << 20,
+		.max_sites = MAX_SITES,
+	};
+	r = sp_bpf_new(&s->sizes, &s->bpf);
+	if (r == 0)
+		r = sp_bpf_attach_tasks(s->bpf);
+	if (r == 0) {
+		sp_bpf_enable(s->bpf);
+		r = sp_selftest_run(s->bpf, &s->selftest);
+	}
+	if (r < 0)
+		return r;
+	sp_log_verbose("rings: %s a CPU for calls, %s for samples, %u CPUs",
+		       sp_show_size((double)s->sizes.call_ring_bytes).text,
+		       sp_show_size((double)s->sizes.sample_ring_bytes).text, sp_bpf_cpus(s->bpf));
+	sp_log_verbose("a recorded begin-end pair costs %.0f ns here%s%s", s->selftest.pair_ns,
+		       s->selftest.fast ? ", on the fast path" : "; not on the fast path: ",
+		       s->selftest.reason);
+	return 0;
+}
+
+static int open_streams(struct sp_session *s)
+{
+	int fd, r = sp_output_make(s->options->output, s->program, &s->identity, &s->output, &fd);
+
+	if (r < 0)
+		return r;
+	if (sp_output_disk_use(&s->output) >= s->options->max_disk) {
+		sp_log_error("the disk is already %.0f %% full, and recording ends at %.0f %%",
+			     sp_output_disk_use(&s->output) * 100, s->options->max_disk * 100);
+		sp_log_hint("write elsewhere with -o DIR, or say --max-disk-use 100");
+		close(fd);
+		return -ENOSPC;
+	}
+	r = sp_recorder_new(fd, sp_bpf_cpus(s->bpf), &s->recorder);
+	if (r == 0)
+		r = sp_images_new(s->bpf, s->recorder, &s->images);
+	if (r == 0)
+		r = sp_processes_new(s->recorder, s->images, &s->processes);
+	if (r == 0)
+		r = sp_session_join(s);
+	if (r < 0)
+		sp_log_error("cannot start recording: %s", strerror(-r));
+	else
+		sp_images_set_fast(s->images, s->selftest.fast);
+	return r;
+}
+
+static int add_targets(struct sp_session *s)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < s->options->pid_count && r == 0; i++) {
+		pid_t *children = NULL;
+		size_t count = 0;
+
+		r = sp_bpf_add_target(s->bpf, s->options->pids[i]);
+		if (r == 0 && sp_proctree_descendants(s->options->pids[i], &children, &count) < 0)
+			count = 0;
+		for (size_t k = 0; k < count && r == 0; k++)
+			r = sp_bpf_add_target(s->bpf, children[k]);
+		free(children);
+	}
+	if (r == 0)
+		r = sp_bpf_find_tasks(s->bpf);
+	if (r < 0)
+		sp_log_error("cannot find the threads to record: %s", strerror(-r));
+	return r;
+}
+
+void sp_session_say_without_probes(const char *what)
+{
+	sp_log_warning("%s has no regions; only samples are taken", what);
+	sp_log_hint("to add some, put SP_REGION_BEGIN(\"name\") and SP_REGION_END(\"name\") of "
+		    "sp_region.h into it");
+}
+
+static void start_hold(struct sp_session *s)
+{
+	int r = sp_hold_start(sp_bpf_lanes(s->bpf), &s->hold);
+
+	if (r < 0)
+		sp_log_verbose(
+			"execs are not held: %s; the first regions of programs that the recorded "
+			"ones start may be lost",
+			strerror(-r));
+}
+
+/* Its exec is held like any other, so we must not wait for it without looking at who waits for us.
+ */
+static int start_command(struct sp_session *s)
+{
+	struct pollfd fds[] = {
+		{.fd = sp_command_fd(s->command), .events = POLLIN},
+		{.fd = s->hold ? sp_hold_fd(s->hold) : -1, .events = POLLIN},
+	};
+	int r = sp_command_release(s->command);
+
+	while (r == 0) {
+		(void)poll(fds, 2, 100);
+		sp_session_on_hold(s);
+		r = sp_command_started(s->command);
+	}
+	return r < 0 ? r : 0;
+}
+
+int sp_session_start_targets(struct sp_session *s)
+{
+	unsigned fill;
+	int r;
+
+	if (s->options->command) {
+		r = sp_prearm_command(s->images, s->options->command, &s->identity);
+		if (r == 0)
+			r = sp_command_prepare(s->options->command, &s->identity, &s->command);
+		if (r == 0) {
+			sp_processes_hide(s->processes, sp_command_pid(s->command));
+			r = sp_bpf_add_target(s->bpf, sp_command_pid(s->command));
+		}
+	} else {
+		r = 0;
+	}
+	if (r == 0)
+		r = add_targets(s);
+	if (r < 0)
+		return r;
+	start_hold(s);
+	sp_session_drain(s, &fill); /* who is there, what they map, and arms it */
+	if (sp_bpf_live(s->bpf) == 0) {
+		sp_log_error("the process ended before it could be recorded");
+		return -ESRCH;
+	}
+	if (s->options->hz) {
+		r = sp_sampler_start(s->bpf, s->options->hz, &s->sampler, &s->sample_event);
+		if (r < 0) {
+			sp_log_error("cannot sample: %s", strerror(-r));
+			sp_log_hint("-F 0 records regions without samples");
+			return r;
+		}
+	}
+	if (!s->command && sp_images_armed(s->images) == 0)
+		sp_session_say_without_probes(s->program);
+	return s->command ? start_command(s) : 0;
+}
+
+void sp_session_write_facts(struct sp_session *s)
+{
+	struct sp_recorder *r = s->recorder;
+
+	sp_facts_write(r, &s->identity, s->options->command);
+	sp_recorder_meta(r, "program", "%s", s->program);
+	sp_recorder_meta(r, "start_ns", "%llu", (unsigned long long)s->start);
+	sp_recorder_meta(r, "sample_hz", "%u", s->options->hz);
+	sp_recorder_meta(r, "sample_event", "%s", s->options->hz ? s->sample_event : "none");
+	sp_recorder_meta(r, "probe_ns", "%.1f", s->selftest.pair_ns);
+	sp_recorder_meta(r, "probe_place", "%s", s->selftest.fast ? "5-byte nop" : "1-byte nop");
+	if (!s->selftest.fast)
+		sp_recorder_meta(r, "probe_place_reason", "%s", s->selftest.reason);
+	sp_recorder_meta(r, "attach_mode", "%s",
+			 sp_bpf_has_multi(s->bpf) ? "uprobe_multi" : "perf event");
+	sp_recorder_meta(r, "ring_bytes", "%zu", s->sizes.call_ring_bytes);
+}
+
+static int take_signals(struct sp_session *s)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	s->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	return s->signals < 0 ? -errno : 0;
+}
+
+int sp_session_open(struct sp_session *s)
+{
+	int r = sp_check_can_record();
+
+	if (r == 0)
+		r = check_pids(s->options);
+	if (r == 0)
+		r = take_signals(s);
+	if (r == 0)
+		r = sp_identity_find(s->options->as_root, &s->identity);
+	if (r == 0)
+		s->program = sp_facts_program(s->options);
+	if (r == 0 && !s->program)
+		r = -ENOMEM;
+	if (r == 0)
+		r = open_bpf(s);
+	if (r == 0)
+		r = open_streams(s);
+	return r;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * session_round.c - one round: all rings are drained, their streams joined, and everything is
+ * handed to the journal.
+ */
+#include "loader/session_state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "loader/facts.h"
+#include "loader/prearm.h"
+#include "userspace/base/log.h"
+
+static void __attribute__((format(printf, 2, 3)))
+sp_session_finish(struct sp_session *s, const char *format, ...)
+{
+	va_list ap;
+
+	if (s->reason[0])
+		return;
+	va_start(ap, format);
+	vsnprintf(s->reason, sizeof(s->reason), format, ap);
+	va_end(ap);
+}
+
+static void on_event(void *arg, unsigned cpu, const struct sp_head *event, size_t bytes)
+{
+	struct sp_session *s = arg;
+
+	(void)bytes;
+	if (event->type == SP_EV_task || event->type == SP_EV_task_exit) {
+		if (event->type == SP_EV_task)
+			sp_processes_task(s->processes, (const struct sp_ev_task *)event);
+		else
+			sp_processes_exit(s->processes, (const struct sp_ev_task_exit *)event);
+	}
+	if (event->type == SP_EV_dynamic_site)
+		sp_facts_add_name(s->recorder, (const struct sp_ev_dynamic_site *)event);
+	else
+		sp_recorder_add(s->recorder, cpu == SP_RING_CONTROL ? SP_STREAM_RECORDER : cpu,
+				event);
+}
+
+static void on_map(void *arg, const struct sp_mapping *mapping)
+{
+	sp_processes_map(((struct sp_session *)arg)->processes, mapping);
+}
+
+static void on_exec(void *arg, pid_t pid, uint64_t time)
+{
+	sp_processes_exec(((struct sp_session *)arg)->processes, pid, time);
+}
+
+static void on_sideband_lost(void *arg, unsigned cpu, uint64_t count)
+{
+	sp_recorder_lost(((struct sp_session *)arg)->recorder, SP_LOSS_CONTROL_RING_FULL, (int)cpu,
+			 count);
+}
+
+static const struct sp_sideband_ops sideband_ops = {on_map, on_exec, on_sideband_lost};
+
+int sp_session_join(struct sp_session *s)
+{
+	int r = sp_rings_new(s->bpf, on_event, s, &s->rings);
+
+	return r < 0 ? r : sp_sideband_start(sp_bpf_cpus(s->bpf), &sideband_ops, s, &s->sideband);
+}
+
+/* One round. Sets how full the fullest ring was, of 256. */
+void sp_session_drain(struct sp_session *s, unsigned *ret_fill)
+{
+	uint64_t begin = sp_now();
+	int r = sp_rings_drain_control(s->rings);
+
+	if (r == 0)
+		r = sp_sideband_drain(s->sideband, begin);
+	if (r == 0)
+		r = sp_processes_commit(s->processes);
+	if (r == 0)
+		r = sp_rings_drain(s->rings, ret_fill);
+	if (r < 0) {
+		sp_log_error("cannot read what the kernel recorded: %s", strerror(-r));
+		s->failed = true;
+		sp_session_finish(s, "reading failed: %s", strerror(-r));
+	}
+	sp_recorder_flush(s->recorder);
+	r = sp_recorder_error(s->recorder);
+	if (r < 0 && !s->reason[0]) {
+		sp_log_error("cannot write to %s: %s", s->output.directory, strerror(-r));
+		sp_log_hint("the recording ends here; what was written so far is kept");
+		s->failed = true;
+		sp_session_finish(s, "writing failed: %s", strerror(-r));
+	}
+}
+
+/* An exec that waits: whose, and of which file, and on it goes. */
+void sp_session_on_hold(struct sp_session *s)
+{
+	pid_t pid;
+	int fd;
+
+	while (s->hold && sp_hold_next(s->hold, &pid, &fd) == 1) {
+		bool traced;
+
+		(void)sp_rings_drain_control(s->rings); /* its fork may have come a moment ago */
+		traced = sp_processes_has(s->processes, pid);
+		if (traced)
+			(void)sp_prearm_file(s->images, fd, &s->identity);
+		else
+			close(fd);
+		sp_hold_answer(s->hold, traced);
+	}
+}

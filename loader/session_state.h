@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * session_state.h - a session's parts, for the files that make it up: session_open.c (everything up
+ * to the first region), session_round.c (one round of reading) and session.c (the loop and the
+ * end).
+ */
+#ifndef SP_LOADER_SESSION_STATE_H
+#define SP_LOADER_SESSION_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "loader/bpf.h"
+#include "loader/command.h"
+#include "loader/hold.h"
+#include "loader/identity.h"
+#include "loader/images.h"
+#include "loader/options.h"
+#include "loader/output.h"
+#include "loader/processes.h"
+#include "loader/progress.h"
+#include "loader/recorder.h"
+#include "loader/rings.h"
+#include "loader/sampler.h"
+#include "loader/selftest.h"
+#include "loader/sideband.h"
+
+struct sp_session {
+	const struct sp_options *options;
+	struct sp_identity identity;
+	char *program;
+	struct sp_output output;
+	struct sp_bpf *bpf;
+	struct sp_selftest selftest;
+	struct sp_recorder *recorder;
+	struct sp_images *images;
+	struct sp_processes *processes;
+	struct sp_sideband *sideband;
+	struct sp_rings *rings;
+	struct sp_sampler *sampler;
+	struct sp_hold *hold; /* NULL where the kernel has no such thing */
+	struct sp_command *command;
+	struct sp_bpf_options sizes;
+	const char *sample_event;
+	int signals;
+	uint64_t start, next_second, next_minute;
+	struct sp_progress progress;
+	char reason[160]; /* why the recording ends; "" while it goes on */
+	bool failed;	  /* ends for a fault */
+};
+
+/* Ends the recording for a reason; the first one holds. */
+void sp_session_finish(struct sp_session *session, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* session_open.c: each 0 or -errno, logged. */
+
+/* Rights, output, BPF, the self-test, rings and streams: nothing touches the program yet. */
+int sp_session_open(struct sp_session *session);
+/* Finds or starts the program, with its probes armed. */
+int sp_session_start_targets(struct sp_session *session);
+void sp_session_write_facts(struct sp_session *session);
+void sp_session_say_without_probes(const char *what);
+
+/* session_round.c */
+
+/* Opens the rings and the side band, and joins them. */
+int sp_session_join(struct sp_session *session);
+/* One round: takes what all rings hold and hands it to the journal. Sets how full the fullest was,
+ * of 256. */
+void sp_session_drain(struct sp_session *session, unsigned *ret_fill);
+/* Answers the execs that wait. */
+void sp_session_on_hold(struct sp_session *session);
+
+#endif
