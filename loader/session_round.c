@@ -14,8 +14,7 @@
 #include "loader/prearm.h"
 #include "userspace/base/log.h"
 
-static void __attribute__((format(printf, 2, 3)))
-sp_session_finish(struct sp_session *s, const char *format, ...)
+void sp_session_finish(struct sp_session *s, const char *format, ...)
 {
 	va_list ap;
 
