@@ -41,12 +41,17 @@ DIMENSIONS = {
     "link": ["pie", "no-pie", "static", "static-pie", "libraries"],
     "linker": ["bfd", "gold", "lld"],
     "lto": ["", "lto", "thin"],
-    "extra": ["", "-masm=intel", "-fsanitize=address,undefined", "-fcf-protection=full",
-              "-mcmodel=large", "-fvisibility=hidden", "-ffunction-sections", "-g",
-              "-fsanitize=thread", "-fno-plt -fno-semantic-interposition", "-pg",
-              "-fno-exceptions -fno-asynchronous-unwind-tables"],
+    "extra": ["", "-masm=intel", "-fsanitize=address,undefined", "-mcmodel=large",
+              "-fsanitize=thread", "-g -fcf-protection=full -fvisibility=hidden",
+              "-ffunction-sections -fno-plt -fno-semantic-interposition",
+              "-pg -fno-asynchronous-unwind-tables"],
     "target": ["native"],
 }
+
+
+# In the default set some options share a build.
+APART = ["-fcf-protection=full", "-fvisibility=hidden", "-ffunction-sections", "-g", "-pg",
+         "-fno-plt -fno-semantic-interposition", "-fno-exceptions -fno-asynchronous-unwind-tables"]
 
 
 def possible(b):
@@ -68,7 +73,7 @@ def possible(b):
         return False  # gcc knows no large PIC; the C runtime's files are small
     if b["extra"].startswith("-fno-exceptions") and b["language"] in CXX:
         return False  # cxx.cc throws
-    if b["extra"] == "-pg" and b["link"] in ("static-pie", "static"):
+    if b["extra"].startswith("-pg") and b["link"] in ("static-pie", "static"):
         return False
     if b["target"] == "aarch64":
         return (b["linker"] == "bfd" and not b["lto"] and b["link"] in ("pie", "static", "no-pie")
@@ -81,8 +86,12 @@ CXX = ("c++11", "c++14", "c++17", "c++20", "mixed")
 
 def combinations(how):
     """how: every pair of options (default), every triple ("1"), or everything ("all": hours)."""
-    everything = [dict(zip(DIMENSIONS, values)) for values in
-                  itertools.product(*DIMENSIONS.values())]
+    dimensions = DIMENSIONS
+    if how:
+        shared = [e for e in DIMENSIONS["extra"] if len(e.split()) < 2]
+        dimensions = dict(DIMENSIONS, extra=shared + APART)
+    everything = [dict(zip(dimensions, values)) for values in
+                  itertools.product(*dimensions.values())]
     everything = [b for b in everything if possible(b)]
     return everything if how == "all" else cover(everything, 3 if how == "1" else 2)
 
@@ -175,9 +184,13 @@ class Build:
         output = os.path.join(self.dir, output)
         linker = [] if o["linker"] == "bfd" else ["-fuse-ld=" + o["linker"]]
         command = self.compiler(o["language"] in CXX) + self.flags() + linker
-        if o["extra"] == "-ffunction-sections":
+        if "-ffunction-sections" in o["extra"]:
             command.append("-Wl,--gc-sections")
+            if o["linker"] != "bfd":
+                command.append("-Wl,--icf=all")
         run(command + [*more, *objects, "-o", output])
+        if "-g" not in o["extra"].split():
+            run(["aarch64-linux-gnu-strip" if self.aarch64 else "strip", output])
         self.files.append(output)
         return output
 
@@ -195,6 +208,10 @@ class Build:
         self.judge_disabled(self.compile("disabled.c", "disabled.o", pic, "-DSP_REGION_DISABLE"))
         more = [how]
         after = []
+        if link == "no-pie" and not self.o["lto"] and not self.aarch64:
+            joined = os.path.join(self.dir, "joined.o")
+            run(["ld", "-r", *objects, "-o", joined])
+            objects = [joined]
         if link == "libraries":
             for unit in ("one", "two"):
                 made = self.compile("lib.c", unit + ".o", "-fPIC", "-DUNIT=" + unit)
@@ -209,7 +226,7 @@ class Build:
             with open(path, "rb") as file:
                 left = re.findall(rb"sp_(?!region\.h)\w+|stapsdt", file.read())
             # Debug information names types, and the text of macros.
-            assert not left or "-g" in self.o["extra"], f"{path} keeps {set(left)}"
+            assert not left or "-g" in self.o["extra"].split(), f"{path} keeps {set(left)}"
 
     def judge_disabled(self, path):
         if not self.o["lto"]:
