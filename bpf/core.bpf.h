@@ -97,10 +97,10 @@ struct name_key {
 	__u64 process;
 };
 
-/* Run-time names that were announced: their site numbers. */
+/* Run-time names that were announced: their site numbers. One that falls out, since many processes
+ * with many names came after it, is announced again with another number. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
 	__type(key, struct name_key);
 	__type(value, __u32);

@@ -27,7 +27,7 @@
 
 #include <bpf/bpf.h>
 
-#define PATIENCE_MS 50
+#define PATIENCE_MS 200
 #define QUEUE 256 /* execs that wait; more pass */
 
 struct sp_hold {

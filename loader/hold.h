@@ -5,7 +5,7 @@
  *
  * The kernel asks (fanotify, FAN_OPEN_EXEC_PERM) a process of its own, the doorkeeper. It lets pass
  * at once what is not recorded, which costs such an exec some 20 to 50 µs; about the others it asks
- * us, and opens after 50 ms whatever we say: a recorder that is stopped or busy delays an exec by
+ * us, and opens after 200 ms whatever we say: a recorder that is stopped or busy delays an exec by
  * no more than that, and when either of the two dies, the kernel lets everything pass. Files that
  * were looked at once are not asked about again.
  */

@@ -66,8 +66,10 @@ static int make_wanted(const char *path, struct sp_output *out)
 {
 	int r = make_parents(path);
 
-	if (r == 0 && mkdir(path, 0777) && errno != EEXIST)
-		r = -errno;
+	if (r == 0) {
+		out->made = mkdir(path, 0777) == 0;
+		r = out->made || errno == EEXIST ? 0 : -errno;
+	}
 	if (r == 0)
 		r = open_directory(path, &out->directory_fd);
 	if (r < 0) {
@@ -97,6 +99,7 @@ static int make_default(const char *program, struct sp_output *out)
 			snprintf(path, sizeof(path), "%.200s-%d.sp", program, i);
 		r = mkdir(path, 0777) ? -errno : 0;
 	}
+	out->made = r == 0;
 	if (r == 0)
 		r = open_directory(path, &out->directory_fd);
 	if (r < 0) {
@@ -156,7 +159,8 @@ void sp_output_discard(struct sp_output *out, const struct sp_identity *identity
 	if (!out->directory || sp_identity_enter(identity) < 0)
 		return;
 	(void)unlinkat(out->directory_fd, JOURNAL, 0);
-	(void)rmdir(out->directory);
+	if (out->made)
+		(void)rmdir(out->directory);
 	sp_identity_leave(identity);
 }
 

@@ -5,12 +5,15 @@
 #ifndef SP_LOADER_OUTPUT_H
 #define SP_LOADER_OUTPUT_H
 
+#include <stdbool.h>
+
 #include "loader/identity.h"
 
 struct sp_output {
 	char *directory; /* as shown; absolute or relative to where we were started */
 	char *journal;	 /* path in it */
 	int directory_fd;
+	bool made; /* the directory was not there before */
 };
 
 /* Makes the directory (@wanted, or `<program>.sp`, then `<program>-2.sp` … where that is taken) and
@@ -18,7 +21,7 @@ struct sp_output {
  * is empty. Logs what is wrong. */
 int sp_output_make(const char *wanted, const char *program, const struct sp_identity *identity,
 		   struct sp_output *ret_output, int *ret_journal_fd);
-/* Takes away the journal and the directory, if nothing else is in it. */
+/* Takes away the journal, and the directory if it was made for it. */
 void sp_output_discard(struct sp_output *output, const struct sp_identity *identity);
 void sp_output_clear(struct sp_output *output);
 

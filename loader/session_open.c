@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -132,6 +133,25 @@ void sp_session_say_without_probes(const char *what)
 		    "sp_region.h into it");
 }
 
+static void say_cannot_sample(int r, unsigned hz)
+{
+	FILE *f = fopen("/proc/sys/kernel/perf_event_max_sample_rate", "re");
+	unsigned most = 0;
+
+	if (f) {
+		if (fscanf(f, "%u", &most) != 1)
+			most = 0;
+		fclose(f);
+	}
+	if (r == -EINVAL && most && hz > most) {
+		sp_log_error("the kernel allows %u samples a second at most, not %u", most, hz);
+		sp_log_hint("use -F %u, or raise it: sysctl kernel.perf_event_max_sample_rate=%u", most, hz);
+		return;
+	}
+	sp_log_error("cannot sample: %s", strerror(-r));
+	sp_log_hint("-F 0 records regions without samples");
+}
+
 static void start_hold(struct sp_session *s)
 {
 	int r = sp_hold_start(sp_bpf_lanes(s->bpf), &s->hold);
@@ -190,8 +210,7 @@ int sp_session_start_targets(struct sp_session *s)
 	if (s->options->hz) {
 		r = sp_sampler_start(s->bpf, s->options->hz, &s->sampler, &s->sample_event);
 		if (r < 0) {
-			sp_log_error("cannot sample: %s", strerror(-r));
-			sp_log_hint("-F 0 records regions without samples");
+			say_cannot_sample(r, s->options->hz);
 			return r;
 		}
 	}
