@@ -122,6 +122,14 @@ def aarch64_builds():
                        linker="bfd", lto="", extra=extra, target="aarch64")
 
 
+def plain_builds():
+    """What other architectures get, as far as it can be built here."""
+    for compiler, language, optimize in (("gcc", "c11", "-O0"), ("gcc", "mixed", "-O2"),
+                                         ("clang", "c17", "-O2"), ("clang", "c++17", "-O0")):
+        yield dict(compiler=compiler, language=language, optimize=optimize, link="libraries",
+                   linker="bfd", lto="", extra="-DSP_REGION_PLAIN_PROBES", target="native")
+
+
 def run(command, **options):
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=120,
                           **options)
@@ -265,6 +273,14 @@ class Build:
         assert not e.relocated("sp_desc"), "run-time relocations in sp_desc"
         return self.judge_descriptors(e)
 
+    def judge_plain(self, path):
+        """Ordinary USDT probes with a semaphore, at least one of each kind, of 4 and 3 arguments."""
+        notes = [n for n in elf.Elf(path).notes() if n[0] == "sp"]
+        assert {n[1] for n in notes} == {"begin", "end"}, notes
+        for _, name, address, semaphore, arguments in notes:
+            assert address and semaphore
+            assert re.fullmatch(r"8@%\w+( 8@%\w+){%d}" % {"begin": 3, "end": 2}[name], arguments)
+
     def judge_descriptors(self, e):
         found = e.descriptors()
         for d in found:
@@ -295,6 +311,9 @@ class Build:
                        "solver::step", "static initializer", "inline cxx", "lambda", "operator()",
                        "catch", "left by throw"}
         for path in self.files:
+            if "PLAIN" in self.o["extra"]:
+                self.judge_plain(path)
+                continue
             names = self.judge_file(path)
             missing = (expect if path == self.app else {"library", "extern inline"}) - names
             assert not missing, f"{path}: no descriptor for {missing}"
@@ -332,6 +351,7 @@ def main():
     if missing:
         print(f"cannot test the build matrix without {', '.join(missing)}")
         return 1 if os.environ.get("CI") == "true" else 77
+    builds += plain_builds()
     if shutil.which("aarch64-linux-gnu-gcc") and shutil.which("qemu-aarch64"):
         builds += aarch64_builds()
     elif os.environ.get("CI") == "true":
