@@ -65,8 +65,8 @@
  * - One scope a line: two SP_REGION_SCOPE on one line of one block do not compile.
  * - Inlined and templated code has a descriptor for every copy. They are merged by what they say.
  * - Compilers: gcc and clang, C11 and C++11 or newer; tested with gcc 12 and clang 14, with the
- *   linkers bfd, gold and lld, LTO, ThinLTO and sanitizers. Symbols and records carry the version of
- *   their layout, so that files built with different versions of this header can be linked.
+ *   linkers bfd, gold and lld, LTO, ThinLTO and sanitizers. Symbols and records carry the version
+ *   of their layout, so that files built with different versions of this header can be linked.
  * - x86-64 and aarch64 have the stubs and descriptors. Elsewhere the same macros make ordinary USDT
  *   probes with descriptor 0; they cannot be thinned.
  *
@@ -332,7 +332,7 @@ typedef struct sp_region_dyn_ *sp_region_t;
 	SP_SEMAPHORE_("sp_end_sema_v1", "sp_end_sema_v1", "2") ".endif\n\t"
 #define SP_PLAIN_(probe, semaphore, args) \
 	"990:\tnop\n\t" SP_SEMAPHORES_ SP_NOTE_BASE_ \
-	SP_NOTE_("\"\",\"note\"", SP_WORD_, "990b", semaphore, probe, args)
+	SP_NOTE_("\"?\",\"note\"", SP_WORD_, "990b", semaphore, probe, args)
 #define SP_TAGS_ 0
 #define SP_NO_TAGS_ 0
 #define SP_SITE_(desc_, name_, tags_offset_, tags_, flags_) ((desc_) = (name_))

@@ -279,7 +279,8 @@ class Build:
         assert {n[1] for n in notes} == {"begin", "end"}, notes
         for _, name, address, semaphore, arguments in notes:
             assert address and semaphore
-            assert re.fullmatch(r"8@%\w+( 8@%\w+){%d}" % {"begin": 3, "end": 2}[name], arguments)
+            assert re.fullmatch(r"(8@%\w+ ?)+", arguments), arguments
+            assert len(arguments.split()) == {"begin": 4, "end": 3}[name], arguments
 
     def judge_descriptors(self, e):
         found = e.descriptors()
