@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""sp-report as a user meets it: messages, exit codes, and what goes to which stream."""
+
+import argparse
+import csv
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+failures = []
+checks = 0
+
+
+def check(condition, what):
+    global checks
+    checks += 1
+    if not condition:
+        failures.append(what)
+        print("FAILED:", what)
+
+
+class Report:
+    def __init__(self, program, work):
+        self.program = program
+        self.work = work
+
+    def run(self, *args, env=None):
+        return subprocess.run([self.program, *args], cwd=self.work, text=True, capture_output=True,
+                              timeout=60, env=env)
+
+    def expect(self, args, code, *, out=(), err=(), nothing=()):
+        r = self.run(*args)
+        name = "sp-report " + " ".join(args)
+        check(r.returncode == code, f"{name}: exit {r.returncode}, not {code}: {r.stderr}")
+        for text in out:
+            check(text in r.stdout, f"{name}: stdout lacks {text!r}:\n{r.stdout}")
+        for text in err:
+            check(text in r.stderr, f"{name}: stderr lacks {text!r}:\n{r.stderr}")
+        for text in nothing:
+            check(text not in r.stdout + r.stderr, f"{name}: says {text!r}")
+        if code:
+            check(r.stderr.startswith("sp-report: "), f"{name}: stderr does not begin with the program")
+        check("\x1b" not in r.stdout + r.stderr, f"{name}: an escape sequence without a terminal")
+        return r
+
+
+def test_usage(report):
+    report.expect([], 0, out=["Commands:", "summary", "recover", "info", "lines"])
+    report.expect(["--help"], 0, out=["Commands:"])
+    report.expect(["--version"], 0, out=["sp-report "])
+    report.expect(["sumary", "x"], 2, err=["did you mean 'summary'?"])
+    report.expect(["demo"], 2, err=["a command must come first: sp-report summary demo"])
+    report.expect(["nonsense"], 2, err=["unknown command 'nonsense'"])
+    report.expect(["--jso"], 2, err=["unknown option '--jso'"])
+    for command in ("summary", "info", "recover"):
+        report.expect([command], 2, err=["is given", f"Try 'sp-report {command} --help'."])
+        report.expect([command, "--help"], 0, out=[f"Usage: sp-report {command}", "--help"])
+        report.expect([command, "--nonsense"], 2, err=["unknown option '--nonsense'"])
+        report.expect([command, "missing.h5"], 1, err=["missing.h5: ", "No such file"])
+    report.expect(["summary", "demo", "--sort", "cals"], 2, err=["did you mean 'calls'?"])
+    report.expect(["summary", "demo", "--top", "0"], 2, err=["'0' is no number of rows"])
+    report.expect(["summary", "demo", "--json", "--csv"], 2, err=["exclude each other"])
+    report.expect(["recover", "a", "b"], 2, err=["one too many"])
+    report.expect(["recover", "a", "--formats", "h5,xyz"], 2, err=["'h5,xyz' is not a list of formats"])
+    report.expect(["recover", "a", "--compress", "10"], 2, err=["'10' is no level"])
+
+
+def test_recover(report, maker):
+    journal = os.path.join(report.work, "demo", "journal.spj")
+    subprocess.run([maker, journal, "demo"], check=True)
+    before = open(journal, "rb").read()
+    report.expect(["summary", "demo"], 1, err=["recover demo/journal.spj"])
+    report.expect(["summary", "demo/journal.spj"], 1, err=["is a journal", "sp-report recover"])
+    r = report.expect(["recover", "--keep-journal", "demo/journal.spj"], 0,
+                      err=["564 calls, 41 samples (11 outside", "42 × call ring full", "--ring-size",
+                           "demo/heat_rank00001.sps", "demo/other/heat_rank00000.h5"],
+                      nothing=["died"])
+    check(r.stdout == "", "recover prints on stdout")
+    report.expect(["recover", "demo/journal.spj"], 1,
+                  err=["demo/heat_rank00000.h5: is there already", "--force", "The journal is as it was"])
+    check(open(journal, "rb").read() == before, "a refused recover changed the journal")
+    report.expect(["recover", "-q", "--force", "--formats", "spt,h5,sps", "demo/journal.spj"], 0,
+                  nothing=["564 calls", "heat_rank"])
+    check(not os.path.exists(journal), "the journal is still there")
+    check(os.path.exists(os.path.join(report.work, "demo/spt/heat_rank00001.spt")), "no .spt was made")
+    check(sorted(os.listdir(os.path.join(report.work, "demo"))) ==
+          ["heat_rank00000.h5", "heat_rank00000.sps", "heat_rank00001.h5", "heat_rank00001.sps",
+           "other", "spt"], "something else lies in the directory")
+
+    died = os.path.join(report.work, "died.spj")
+    subprocess.run([maker, died, "died"], check=True)
+    with open(died, "ab") as f:
+        f.write(b"SBLK half a block")
+    report.expect(["recover", "died.spj", "-o", "died/", "--program", "x"], 0,
+                  err=["the recorder died", "the last block is cut off", "could be read",
+                       "died/x_rank00000.h5"])
+    report.expect(["info", "died"], 0, out=["MISSING: the recorder died", "MISSING: the journal was damaged"])
+    empty = os.path.join(report.work, "empty.spj")
+    subprocess.run([maker, empty, "empty"], check=True)
+    report.expect(["recover", "empty.spj", "-o", "empty"], 0, err=["0 calls, 0 samples"])
+    report.expect(["summary", "empty"], 0, out=["No region was called"])
+    report.expect(["recover", "/dev/null"], 1, err=["/dev/null: "])
+    with open(os.path.join(report.work, "text.spj"), "w") as f:
+        f.write("this is no journal")
+    report.expect(["recover", "text.spj"], 1, err=["text.spj: ", "not a journal"])
+
+
+def test_info(report):
+    r = report.expect(["info", "demo"], 0,
+                      out=["MISSING: 42 × call ring full", "hdf5, version 3", "sp-trace 0.1.0",
+                           "./heat --size 100", "node1", "2.000 s", "cpu-clock", "63 ns a call",
+                           "demo/other"])
+    check(r.stdout.startswith("MISSING"), "losses do not come first")
+    info = json.loads(report.expect(["info", "--json", "demo"], 0).stdout)
+    check(len(info["recordings"]) == 1, "two ranks are not one recording")
+    recording = info["recordings"][0]
+    check((recording["ranks"], recording["calls"], recording["samples"]) == (2, 564, 40), "info's numbers")
+    check(info["losses"][0]["count"] == 42, "a loss is counted once for each rank")
+    check(recording["metadata"]["mpi_size"] == 2, "mpi_size")
+    check(recording["meta"]["stop_ns"] == 1002000000000, "meta numbers are numbers")
+    report.expect(["info", "demo/heat_rank00000.sps"], 0, out=["sps, version 1", "99 Hz"])
+    report.expect(["info", "demo/spt"], 0, out=["spt, version 2"])
+
+
+def rows(report, *args):
+    return json.loads(report.expect(["summary", "--json", *args], 0).stdout)
+
+
+def test_summary(report):
+    text = report.expect(["summary", "demo"], 0, out=["MISSING: 42 ×", "step", "kernel", "(no region)"]).stdout
+    check(text.startswith("MISSING"), "losses do not come first")
+    s = rows(report, "demo")
+    by_name = {r["name"]: r for r in s["regions"]}
+    # 40 + 41 + 30 + 30 steps of three kernels each; a kernel of step i takes 50 + i, a step 400 + 3 i.
+    steps = [(400 + 3 * i, 50 + i) for n in (40, 41, 30, 30) for i in range(n)]
+    check(by_name["step"]["calls"] == 141, "calls")
+    check(by_name["kernel"]["calls"] == 423, "calls")
+    check(by_name["step"]["total_ns"] == sum(a for a, _ in steps), "total")
+    check(by_name["kernel"]["total_ns"] == sum(3 * b for _, b in steps), "total")
+    check(by_name["step"]["self_ns"] == sum(a - 3 * b for a, b in steps), "self")
+    check(by_name["step"]["max_ns"] == 520 and by_name["step"]["min_ns"] == 400, "min, max")
+    check(by_name["step"]["line"] == 10, "the lowest site gives the line")
+    check(s["samples"] == 40 and s["samples_outside"] == 10, "samples")
+    check(by_name["kernel"]["samples"] == 30, "samples of a region")
+    check(abs(by_name["kernel"]["sampled_share"] - 0.75) < 1e-12, "sampled share")
+    share = by_name["step"]["self_ns"] / s["thread_time_ns"]
+    check(abs(by_name["step"]["share"] - share) < 1e-15, "share")
+    ranks = rows(report, "demo", "--by-rank")["regions"]
+    check(len(ranks) == 4, "a row for each rank")
+    check(sum(r["calls"] for r in ranks) == 564, "calls by rank")
+    check([r["rank"] for r in rows(report, "demo", "--by-rank", "--sort", "rank")["regions"]] == [0, 0, 1, 1],
+          "order by rank")
+    check([r["name"] for r in rows(report, "demo", "--sort", "name")["regions"]] == ["kernel", "step"],
+          "order by name")
+    check(len(rows(report, "demo", "--top", "1")["regions"]) == 1, "--top")
+    # All formats have the same calls; .spt has no nesting across threads, so no self time is compared.
+    spt = {r["name"]: r for r in rows(report, "demo/spt")["regions"]}
+    one = {r["name"]: r for r in rows(report, "demo/spt/heat_rank00000.spt", "demo/heat_rank00000.sps")["regions"]}
+    for name in by_name:
+        for key in ("calls", "total_ns", "min_ns", "max_ns", "first_ns", "last_ns"):
+            check(spt[name][key] == by_name[name][key], f"{key} of {name} in .spt")
+    check(one["kernel"]["samples"] == 15, "samples beside .spt")
+    table = list(csv.DictReader(io.StringIO(report.expect(["summary", "--csv", "demo"], 0).stdout)))
+    check([t["region"] for t in table] == [r["name"] for r in s["regions"]] + ["(no region)"], "CSV rows")
+    check(int(table[0]["total_ns"]) == s["regions"][0]["total_ns"], "CSV numbers")
+    report.expect(["summary", "demo", "demo/heat_rank00000.h5"], 1, err=["both hold rank 0"])
+    with open(os.path.join(report.work, "bad.h5"), "wb") as f:
+        f.write(b"\x89HDF\r\n\x1a\n" + bytes(100))
+    report.expect(["summary", "bad.h5"], 1, err=["bad.h5: "])
+    os.makedirs(os.path.join(report.work, "void"))
+    report.expect(["summary", "void"], 1, err=["void: has no profile"])
+
+
+def test_full_disk(report):
+    with open("/dev/full", "w") as full:
+        r = subprocess.run([report.program, "summary", "demo"], cwd=report.work, stdout=full,
+                           stderr=subprocess.PIPE, text=True)
+    check(r.returncode == 1 and "could not be written" in r.stderr, "a full disk goes unnoticed")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--report", required=True)
+    parser.add_argument("--maker", required=True)
+    parser.add_argument("--work", required=True)
+    options = parser.parse_args()
+    shutil.rmtree(options.work, ignore_errors=True)
+    os.makedirs(os.path.join(options.work, "demo"))
+    report = Report(options.report, options.work)
+    test_usage(report)
+    test_recover(report, options.maker)
+    test_info(report)
+    test_summary(report)
+    test_full_disk(report)
+    print(f"{checks} checks, {len(failures)} failed")
+    return 1 if failures or not checks else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
