@@ -22,6 +22,7 @@
 struct outcome {
 	unsigned calls, wrong, byte;
 	double pair_ns;
+	int child; /* how a forked child ended; 0 well */
 	unsigned recorded;
 };
 
@@ -98,8 +99,8 @@ static int run_program(struct sp_bpf *bpf, int helper, struct outcome *o)
 		r = read_line(out_read, line, sizeof(line));
 	if (sp_sandbox_wait(pid, r < 0, &status) == 0 && r == 0 && status)
 		r = -EPROTO;
-	if (r == 0 && sscanf(line, "calls=%u wrong=%u byte=%x pair_ns=%lf", &o->calls, &o->wrong,
-			     &o->byte, &o->pair_ns) != 4)
+	if (r == 0 && sscanf(line, "calls=%u wrong=%u byte=%x pair_ns=%lf child=%d", &o->calls,
+			     &o->wrong, &o->byte, &o->pair_ns, &o->child) != 5)
 		r = -EPROTO;
 	return r;
 }
@@ -144,7 +145,7 @@ static int attempt(struct sp_bpf *bpf, int helper, bool fast, struct outcome *o,
 
 static bool is_good(const struct outcome *o)
 {
-	return o->wrong == 0 && o->recorded == o->calls && o->calls;
+	return o->wrong == 0 && o->child == 0 && o->recorded == o->calls && o->calls;
 }
 
 static void explain(char *out, size_t room, int r, const struct outcome *o)
@@ -155,6 +156,10 @@ static void explain(char *out, size_t room, int r, const struct outcome *o)
 	else if (o->wrong)
 		snprintf(out, room,
 			 "a probe on the 5-byte nop corrupts the program on this kernel");
+	else if (o->child)
+		snprintf(out, room,
+			 "with a probe on the 5-byte nop, a forked child that enters a region "
+			 "crashes on this kernel");
 	else if (o->recorded != o->calls)
 		snprintf(out, room, "a probe on the 5-byte nop fired %u of %u times", o->recorded,
 			 o->calls);

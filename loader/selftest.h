@@ -4,8 +4,9 @@
  *
  * A uprobe on the 5-byte nop is turned into a call by Linux 6.18, half the cost of a breakpoint; by
  * other kernels it is single-stepped (many times the cost), refused, or accepted and never fired.
- * The fast place is used only if it was seen to be patched, to count every call and to leave all
- * results right; else the leading 1-byte nop, which must pass the same test.
+ * The fast place is used only if it was seen to be patched, to count every call, to leave all results
+ * right, and to let a forked child enter regions; else the leading 1-byte nop, which must pass the same
+ * test. (Linux 6.18 does not copy the page that a patched nop calls at fork, so that the child dies.)
  */
 #ifndef SP_LOADER_SELFTEST_H
 #define SP_LOADER_SELFTEST_H

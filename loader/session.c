@@ -183,9 +183,8 @@ static int wait_for_command(struct sp_session *s)
 int sp_session_run(const struct sp_options *options)
 {
 	struct sp_session s = {.options = options, .signals = -1, .output = {.directory_fd = -1}};
-	int status = 1, r = sp_session_open(&s);
+	int status = 1, priority = getpriority(PRIO_PROCESS, 0), r = sp_session_open(&s);
 
-	(void)setpriority(PRIO_PROCESS, 0, -10); /* rings fill while we wait for a CPU */
 	if (r == 0) {
 		s.start = sp_now();
 		s.next_second = s.start;
@@ -198,11 +197,15 @@ int sp_session_run(const struct sp_options *options)
 		}
 	}
 	if (r == 0) {
+		/* Rings fill while we wait for a CPU. Not before the command is forked, nor beyond the
+		 * recording: what we start is to run as it would without us. */
+		(void)setpriority(PRIO_PROCESS, 0, -10);
 		sp_session_write_facts(&s);
 		if (s.options->pid_count)
 			sp_log_info("recording; Ctrl-C ends it");
 		record(&s);
 		stop(&s);
+		(void)setpriority(PRIO_PROCESS, 0, priority);
 		say_end(&s);
 		status = convert(&s);
 		if (s.failed)
