@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * calls.c - calls of regions, nested and recursive, of literal and run-time names, on several threads,
- * each stamped with the time around its begin and around its end.
+ * calls.c - calls of regions, nested and recursive, of literal and run-time names, on several
+ *threads, each stamped with the time around its begin and around its end.
  *
  *	calls LOG THREADS CALLS WORK [wait]
  *
- * CALLS for each thread, or 0: until LOG's `stop` is set from outside. WORK is a number of rounds of
- * arithmetic in each call; the result is in LOG and printed. With `wait`, nothing is called before
- * LOG's `go` is set.
+ * CALLS for each thread, or 0: until LOG's `stop` is set from outside. WORK is a number of rounds
+ *of arithmetic in each call; the result is in LOG and printed. With `wait`, nothing is called
+ *before LOG's `go` is set.
  */
 #include <pthread.h>
 #include <string.h>
@@ -92,11 +92,12 @@ static void named(struct thread *t, uint32_t up, unsigned which)
 
 static void middle(struct thread *t, uint32_t up, unsigned round)
 {
-	CALL(MIDDLE, up, SP_REGION_BEGIN("middle: 100 %, {a|b}"), SP_REGION_END("middle: 100 %, {a|b}"), {
-		leaf(t, self);
-		named(t, self, round % NAMES);
-		leaf(t, self);
-	});
+	CALL(MIDDLE, up, SP_REGION_BEGIN("middle: 100 %, {a|b}"),
+	     SP_REGION_END("middle: 100 %, {a|b}"), {
+		     leaf(t, self);
+		     named(t, self, round % NAMES);
+		     leaf(t, self);
+	     });
 }
 
 static void *run(void *arg)
@@ -176,7 +177,8 @@ int main(int argc, char **argv)
 	for (unsigned i = 1; i < count; i++)
 		pthread_join(threads[i].id, NULL);
 	for (unsigned i = 0; i < count; i++)
-		printf("lane %u: %llu calls, checksum %016llx\n", i, (unsigned long long)threads[i].lane->used,
+		printf("lane %u: %llu calls, checksum %016llx\n", i,
+		       (unsigned long long)threads[i].lane->used,
 		       (unsigned long long)threads[i].lane->checksum);
 	return 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * stamps.h - the log in which a program under test keeps its own truth: for each call of a region, the
- * time directly before and after its begin and before and after its end.
+ * stamps.h - the log in which a program under test keeps its own truth: for each call of a region,
+ * the time directly before and after its begin and before and after its end.
  *
- * The log is a shared mapping of a file, so that what the program did is known also when it was killed.
- * lib/stamps.py reads it. A slot is complete when its last stamp is not 0.
+ * The log is a shared mapping of a file, so that what the program did is known also when it was
+ * killed. lib/stamps.py reads it. A slot is complete when its last stamp is not 0.
  */
 #ifndef SP_TESTS_E2E_STAMPS_H
 #define SP_TESTS_E2E_STAMPS_H
