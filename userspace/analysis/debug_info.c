@@ -336,8 +336,9 @@ static int compare_requests(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
-/* The symbol table names the function that was not inlined where DWARF does not, and where DWARF
- * has but the last part of a C++ name (lambdas, for which gcc writes no linker name). */
+/* The symbol table names the function that was not inlined where DWARF does not; where DWARF has
+ * but the last part of a C++ name (lambdas, for which gcc writes no linker name); and where it has
+ * a reserved one (__GI___libc_write), since there may be an alias that people know. */
 static size_t name_by_symbol(const struct sp_debug_info *info, uint64_t address,
 			     struct sp_debug_frame *frames, size_t n_frames)
 {
@@ -349,7 +350,8 @@ static size_t name_by_symbol(const struct sp_debug_info *info, uint64_t address,
 	if (last->function && !strncmp(last->function, "_Z", 2))
 		return n_frames;
 	name = sp_symbol_table_find(info->symbols, address + info->elf_bias);
-	if (name && (!last->function || !strncmp(name, "_Z", 2)))
+	if (name && (!last->function || !strncmp(name, "_Z", 2) ||
+		     (!strncmp(last->function, "__", 2) && strncmp(name, "__", 2) != 0)))
 		last->function = name;
 	return last->function || last->file ? (n_frames ? n_frames : 1) : 0;
 }

@@ -22,8 +22,9 @@
 /* One function at an address. Raw linker names; NULL is unknown. */
 struct sp_debug_frame {
 	const char *function;
-	const char *file; /* absolute wherever the compiler recorded its directory */
-	uint32_t line;	  /* 0 unknown */
+	const char *file;      /* if relative, then to the directory */
+	const char *directory; /* where the compiler ran; may be NULL */
+	uint32_t line;	       /* 0 unknown */
 };
 
 struct sp_debug_info;

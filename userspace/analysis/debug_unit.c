@@ -51,7 +51,9 @@ struct sp_debug_unit {
 	size_t n_ranges, ranges_capacity;
 	struct segment *segments;
 	size_t n_segments;
-	Dwarf_Off walked_to; /* the walk's last entry */
+	const char *directory; /* where the compiler ran */
+	bool assembler;	       /* its names are of the last alias; the symbol table knows better */
+	Dwarf_Off walked_to;   /* the walk's last entry */
 };
 
 static int grow(void *array, size_t *capacity, size_t size)
@@ -221,6 +223,7 @@ int sp_debug_unit_read(const Dwarf_Die *lines, const Dwarf_Die *functions,
 {
 	struct sp_debug_unit *unit = calloc(1, sizeof(*unit));
 	Dwarf_Die lines_die = *lines, functions_die = *functions;
+	Dwarf_Attribute directory;
 	int r;
 
 	if (!unit)
@@ -229,6 +232,9 @@ int sp_debug_unit_read(const Dwarf_Die *lines, const Dwarf_Die *functions,
 		unit->n_lines = 0;
 	if (dwarf_getsrcfiles(&functions_die, &unit->files, &unit->n_files) != 0)
 		unit->n_files = 0;
+	if (dwarf_attr(&lines_die, DW_AT_comp_dir, &directory))
+		unit->directory = dwarf_formstring(&directory);
+	unit->assembler = dwarf_srclang(&functions_die) == DW_LANG_Mips_Assembler;
 	unit->walked_to = dwarf_dieoffset(&functions_die);
 	r = walk(unit, &functions_die, NONE, 0);
 	if (r == 0)
@@ -328,7 +334,7 @@ static void call_place(const struct sp_debug_unit *unit, Dwarf_Die *die,
 size_t sp_debug_unit_find(const struct sp_debug_unit *unit, uint64_t address,
 			  struct sp_debug_frame frames[SP_DEBUG_MAX_INLINED])
 {
-	struct sp_debug_frame frame = {0};
+	struct sp_debug_frame frame = {.directory = unit->directory};
 	uint32_t at = find_node(unit, address);
 	size_t n = 0;
 
@@ -336,7 +342,7 @@ size_t sp_debug_unit_find(const struct sp_debug_unit *unit, uint64_t address,
 	while (at != NONE) {
 		struct node *node = &unit->nodes[at];
 
-		frame.function = function_name(&node->die);
+		frame.function = unit->assembler ? NULL : function_name(&node->die);
 		frames[n] = frame;
 		/* A chain that is too long loses frames before the last. */
 		if (n < SP_DEBUG_MAX_INLINED - 1)
@@ -345,7 +351,7 @@ size_t sp_debug_unit_find(const struct sp_debug_unit *unit, uint64_t address,
 			return SP_DEBUG_MAX_INLINED;
 		if (!node->inlined)
 			return n;
-		frame = (struct sp_debug_frame){0};
+		frame = (struct sp_debug_frame){.directory = unit->directory};
 		call_place(unit, &node->die, &frame);
 		at = node->parent;
 	}

@@ -35,16 +35,16 @@ static int compare_symbols(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+/* Of several names for an address: functions before labels, then names that people may know: those
+ * that are exported and not reserved. */
 static uint8_t symbol_rank(const GElf_Sym *symbol, const char *name)
 {
 	int binding = GELF_ST_BIND(symbol->st_info);
-	uint8_t rank = binding == STB_GLOBAL ? 0 : binding == STB_WEAK ? 1 : 2;
+	bool label = GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE;
+	bool reserved = name[0] == '_' && name[1] == '_';
 
-	if (GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE)
-		rank += 6;
-	else if (!symbol->st_size)
-		rank += 3;
-	return (uint8_t)(rank * 2 + (name[0] == '_' && name[1] == '_'));
+	return (uint8_t)(label << 4 | !symbol->st_size << 3 | (binding == STB_LOCAL) << 2 |
+			 reserved << 1 | (binding != STB_GLOBAL));
 }
 
 static void keep_one_per_address(struct sp_symbol_table *table)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -123,6 +124,24 @@ static int send_readable(struct worker *worker, uint32_t raw, uint32_t *ret_id)
 	return 0;
 }
 
+/* Sends a frame's file, made absolute as addr2line does. libdw joins the compiler's directory only
+ * to some of the names; with one that is itself relative (reproducible builds) that shows in the
+ * name. */
+static int send_file(struct worker *worker, const struct sp_debug_frame *frame, uint32_t *ret_id)
+{
+	sp_cleanup(sp_freep) char *joined = NULL;
+	size_t length = frame->directory ? strlen(frame->directory) : 0;
+
+	if (!frame->file || frame->file[0] == '/' || !length ||
+	    (!strncmp(frame->file, frame->directory, length) && frame->file[length] == '/'))
+		return send_text(worker, frame->file, ret_id);
+	if (asprintf(&joined, "%s/%s", frame->directory, frame->file) < 0) {
+		joined = NULL;
+		return -ENOMEM;
+	}
+	return send_text(worker, joined, ret_id);
+}
+
 static int send_place(void *context, size_t index, const struct sp_debug_frame *frames,
 		      size_t n_frames)
 {
@@ -136,7 +155,7 @@ static int send_place(void *context, size_t index, const struct sp_debug_frame *
 		if (r == 0)
 			r = send_readable(worker, sent[i].raw, &sent[i].function);
 		if (r == 0)
-			r = send_text(worker, frames[i].file, &sent[i].file);
+			r = send_file(worker, &frames[i], &sent[i].file);
 		if (r < 0)
 			return r;
 		sent[i].line = frames[i].line;

@@ -57,8 +57,8 @@ struct sp_symbols_module {
 struct sp_frame {
 	const char *function; /* readable (demangled); "??" unknown */
 	const char *raw;      /* linker name; the same pointer where nothing was to demangle */
-	const char *file;     /* as the compiler recorded it, made absolute; "??" unknown */
-	uint32_t line;	      /* 0 unknown */
+	const char *file; /* as the compiler recorded it, joined to its directory; "??" unknown */
+	uint32_t line;	  /* 0 unknown */
 };
 
 /* Innermost inlined function first; its line is where the address itself belongs, the line of every

@@ -226,8 +226,9 @@ static char *show_function(const struct sp_lines_row *row)
 						    : strdup(row->function);
 	if (!name || !row->module)
 		return name ? sp_text_escape(name) : NULL;
-	if (asprintf(&text, row->module[0] == '[' ? "%s %s" : "%s [%s]", name,
-		     base_name(row->module)) < 0) {
+	if (row->module[0] == '[') /* [vdso] and its like: no file, and no names */
+		return sp_text_escape(row->module);
+	if (asprintf(&text, "%s [%s]", name, base_name(row->module)) < 0) {
 		text = NULL;
 		return NULL;
 	}

@@ -1,6 +1,6 @@
 """Tests `sp-report lines` on real programs: against addr2line, scope-profiler and its own views.
 
-Usage: lines_test.py SP_REPORT MAKE_PROFILE SOURCES WORK
+Usage: lines_test.py SP_REPORT MAKE_PROFILE SYMBOLS_TEST SOURCES WORK
 """
 
 import collections
@@ -17,14 +17,14 @@ import unittest
 
 import sps
 
-SP_REPORT, MAKE_PROFILE, SOURCES, WORK = sys.argv[1:5]
+SP_REPORT, MAKE_PROFILE, SYMBOLS_TEST, SOURCES, WORK = sys.argv[1:6]
 BASE = 0x5500_0000_0000
 SCOPE_PYTHON = os.environ.get("SP_SCOPE_PROFILER_PYTHON")
 
 
-def run(*command, status=0, stdin=None, env=None):
+def run(*command, status=0, stdin=None, env=None, cwd=None):
     done = subprocess.run([str(c) for c in command], input=stdin, capture_output=True, text=True,
-                          env=None if env is None else os.environ | env)
+                          cwd=cwd, env=None if env is None else os.environ | env)
     assert done.returncode == status, (command, done.returncode, done.stdout, done.stderr)
     return done
 
@@ -47,7 +47,9 @@ class Program:
     def __init__(self, name, compiler, source, *flags):
         self.name = name
         self.path = path(name)
-        run(compiler, *flags, "-o", self.path, os.path.join(SOURCES, source), "-lm")
+        # A source given as ./x is built from its folder, as makefiles do.
+        place = source[2:] if source.startswith("./") else os.path.join(SOURCES, source)
+        run(compiler, *flags, "-o", self.path, place, "-lm", cwd=SOURCES)
         head = run("readelf", "-hW", self.path).stdout
         self.fixed = "EXEC" in re.search(r"Type:\s+(\S+)", head).group(1)
         self.bias = 0 if self.fixed else BASE
@@ -111,6 +113,9 @@ class Lines(unittest.TestCase):
         cls.programs = [
             Program("c_pie", "gcc", c, "-O2", "-g", "-fPIE", "-pie"),
             Program("c_fixed", "gcc", c, "-O2", "-g", "-no-pie"),
+            Program("c_relative", "gcc", "./../programs/hot.c", "-O2", "-g"),
+            Program("c_mapped", "gcc", "./../programs/hot.c", "-O2", "-g",
+                    f"-ffile-prefix-map={SOURCES}=."),
             Program("c_plain", "gcc", c, "-O0", "-g"),
             Program("c_dwarf4", "gcc", c, "-O3", "-gdwarf-4"),
             Program("c_zlib", "gcc", c, "-O2", "-g", "-gz"),
@@ -418,6 +423,17 @@ class Lines(unittest.TestCase):
                          ["damaged", "missing", "damaged", "damaged", "damaged", "missing"])
         self.assertTrue(all(m["reason"] for m in answer["modules"]))
 
+    def test_module_that_hangs_or_crashes(self):
+        """A debug file that is a FIFO blocks its reader: only that module's answers are missing."""
+        program = Program("stuck", "gcc", "hot.c", "-O2", "-g")
+        run("objcopy", "--only-keep-debug", program.path, program.path + ".debug")
+        run("strip", program.path)
+        run("objcopy", "--remove-section=.note.gnu.build-id",
+            "--add-gnu-debuglink=" + program.path + ".debug", program.path)
+        os.unlink(program.path + ".debug")
+        os.mkfifo(program.path + ".debug")
+        run(SYMBOLS_TEST, "stuck", program.path, self.by_name["c_pie"].path)
+
     def test_no_network(self):
         """Nothing asks a debuginfod server, whatever the environment says."""
         program = self.by_name["c_pie"]
@@ -462,7 +478,7 @@ class Lines(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    program = unittest.main(argv=sys.argv[:1] + sys.argv[5:], exit=False)
+    program = unittest.main(argv=sys.argv[:1] + sys.argv[6:], exit=False)
     result = program.result
     if result.wasSuccessful() and result.skipped and len(result.skipped) == result.testsRun:
         sys.exit(77)

@@ -7,9 +7,11 @@
  *	symbols_test messages
  *	symbols_test hostile ELF_FILE SCRATCH_FILE ROUNDS [here]
  *	symbols_test again ELF_FILE
+ *	symbols_test stuck ELF_FILE OTHER_ELF_FILE	reading the first one never ends
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -361,6 +363,69 @@ static void test_again(const char *path)
 	sp_symbols_free(symbols);
 }
 
+/* ---- workers that hang or die ---- */
+
+/* Kills the first child of @parent that is not this process. */
+static void kill_worker(pid_t parent)
+{
+	char path[64];
+	int child = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", parent, parent);
+	for (int tries = 0; tries < 200; tries++) {
+		FILE *file = fopen(path, "re");
+
+		while (file && fscanf(file, "%d", &child) == 1)
+			if (child != getpid()) {
+				usleep(200000); /* into its open(), or wherever it hangs */
+				kill(child, SIGKILL);
+				_exit(0);
+			}
+		if (file)
+			fclose(file);
+		usleep(10000);
+	}
+	_exit(1);
+}
+
+/* One module hangs; the answers for the other one come all the same, and a reason for this one. */
+static void look_up_stuck(const char *stuck, const char *other, const char *reason)
+{
+	struct sp_symbols_options options = {.patience_s = 1, .jobs = 1};
+	struct sp_symbols *symbols;
+	uint32_t modules[2];
+
+	CHECK(sp_symbols_new(&options, &symbols) == 0);
+	CHECK(sp_symbols_add_module(symbols, stuck, NULL, &modules[0]) == 0);
+	CHECK(sp_symbols_add_module(symbols, other, NULL, &modules[1]) == 0);
+	for (int i = 0; i < 2; i++)
+		CHECK(sp_symbols_add(symbols, modules[i], 0x1202) == 0);
+	CHECK(sp_symbols_resolve(symbols) == 0);
+	CHECK(sp_symbols_module(symbols, modules[0])->status == SP_SYMBOLS_DAMAGED);
+	CHECK(strstr(sp_symbols_module(symbols, modules[0])->reason, reason));
+	CHECK(sp_symbols_module(symbols, modules[1])->status == SP_SYMBOLS_LINES);
+	sp_symbols_free(symbols);
+	CHECK(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
+}
+
+static void test_stuck(const char *stuck, const char *other)
+{
+	pid_t parent = getpid(), killer;
+	int status;
+
+	look_up_stuck(stuck, other, "too long");
+	killer = fork();
+	CHECK(killer >= 0);
+	if (!killer) {
+		/* Not a child of the test, which counts its children. */
+		if (fork() == 0)
+			kill_worker(parent);
+		_exit(0);
+	}
+	CHECK(waitpid(killer, &status, 0) == killer);
+	look_up_stuck(stuck, other, "Killed");
+}
+
 int main(int argc, char **argv)
 {
 	if (getenv("SP_TEST_SEED"))
@@ -373,6 +438,8 @@ int main(int argc, char **argv)
 		test_hostile(argv[2], argv[3], atoi(argv[4]), argc > 5);
 	else if (argc == 3 && !strcmp(argv[1], "again"))
 		test_again(argv[2]);
+	else if (argc == 4 && !strcmp(argv[1], "stuck"))
+		test_stuck(argv[2], argv[3]);
 	else
 		return 2;
 	return 0;
