@@ -365,8 +365,8 @@ static void test_again(const char *path)
 
 /* ---- workers that hang or die ---- */
 
-/* Kills the first child of @parent that is not this process. */
-static void kill_worker(pid_t parent)
+/* Kills the first child of @parent but @except. */
+static void kill_worker(pid_t parent, pid_t except)
 {
 	char path[64];
 	int child = 0;
@@ -376,7 +376,7 @@ static void kill_worker(pid_t parent)
 		FILE *file = fopen(path, "re");
 
 		while (file && fscanf(file, "%d", &child) == 1)
-			if (child != getpid()) {
+			if (child != except) {
 				usleep(200000); /* into its open(), or wherever it hangs */
 				kill(child, SIGKILL);
 				_exit(0);
@@ -418,8 +418,9 @@ static void test_stuck(const char *stuck, const char *other)
 	CHECK(killer >= 0);
 	if (!killer) {
 		/* Not a child of the test, which counts its children. */
+		killer = getpid();
 		if (fork() == 0)
-			kill_worker(parent);
+			kill_worker(parent, killer);
 		_exit(0);
 	}
 	CHECK(waitpid(killer, &status, 0) == killer);
