@@ -178,21 +178,45 @@ int sp_h5_open_numbers(hid_t file, const char *path, bool required, uint64_t len
 	return 0;
 }
 
+/* libhdf5 clips a number that the memory's type cannot hold; a damaged file must not pass that way.
+ */
+static H5T_conv_ret_t refuse_clipping(H5T_conv_except_t what, hid_t from, hid_t to, void *value,
+				      void *result, void *data)
+{
+	(void)from;
+	(void)to;
+	(void)value;
+	(void)result;
+	if (what != H5T_CONV_EXCEPT_RANGE_HI && what != H5T_CONV_EXCEPT_RANGE_LOW)
+		return H5T_CONV_UNHANDLED;
+	*(bool *)data = true;
+	return H5T_CONV_ABORT;
+}
+
 int sp_h5_read_slab(hid_t dataset, const char *path, hid_t memory_type, uint64_t first, uint64_t n,
 		    void *ret_values, struct sp_error *error)
 {
 	hsize_t at = first, count = n;
 	sp_cleanup_h5 hid_t file = -1;
 	sp_cleanup_h5 hid_t memory = -1;
+	sp_cleanup_h5 hid_t transfer = -1;
+	bool clipped = false;
 
 	if (!n)
 		return 0;
 	file = H5Dget_space(dataset);
 	memory = H5Screate_simple(1, &count, NULL);
-	if (file < 0 || memory < 0 ||
+	transfer = H5Pcreate(H5P_DATASET_XFER);
+	if (file < 0 || memory < 0 || transfer < 0 ||
+	    H5Pset_type_conv_cb(transfer, refuse_clipping, &clipped) < 0 ||
 	    H5Sselect_hyperslab(file, H5S_SELECT_SET, &at, NULL, &count, NULL) < 0 ||
-	    H5Dread(dataset, memory_type, memory, file, H5P_DEFAULT, ret_values) < 0)
-		return sp_h5_read_failed(error, path);
+	    H5Dread(dataset, memory_type, memory, file, transfer, ret_values) < 0) {
+		if (!clipped)
+			return sp_h5_read_failed(error, path);
+		H5Eclear2(H5E_DEFAULT);
+		return sp_error_set(error, -SP_E_COUNT, 0,
+				    "%s has a number that is negative or too large", path);
+	}
 	return 0;
 }
 

@@ -10,39 +10,23 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "formats/utf8.h"
 #include "formats/util.h"
 
-/* Creates the HDF5 file in the output's temporary file. The name under /proc leads to exactly that
- * file; without /proc the temporary name does, and whether it still is that file is checked. */
-static int create_file(struct sp_h5_writer *writer, hid_t access, struct sp_error *error)
+int sp_h5_writer_result(const struct sp_h5_writer *writer, int r, struct sp_error *error)
 {
-	char name[40];
-	struct stat ours, opened;
-	void *handle;
-
-	errno = 0;
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", sp_output_fd(writer->output));
-	writer->file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, access);
-	if (writer->file < 0)
-		writer->file = H5Fcreate(sp_output_temporary(writer->output), H5F_ACC_TRUNC,
-					 H5P_DEFAULT, access);
-	if (writer->file < 0)
-		return sp_h5_write_failed(error, "cannot be created");
-	if (H5Fget_vfd_handle(writer->file, access, &handle) < 0 ||
-	    fstat(*(int *)handle, &opened) || fstat(sp_output_fd(writer->output), &ours) ||
-	    opened.st_ino != ours.st_ino || opened.st_dev != ours.st_dev)
-		return sp_error_set(error, -EIO, 0, "its temporary file was replaced by another");
-	return 0;
+	if (!writer->sink.error)
+		return r;
+	return sp_error_set(error, writer->sink.error, 0, "cannot be written: %s",
+			    strerror(-writer->sink.error));
 }
 
 static int open_file(struct sp_h5_writer *writer, struct sp_error *error)
 {
 	sp_cleanup_h5 hid_t access = H5Pcreate(H5P_FILE_ACCESS);
 	H5AC_cache_config_t cache = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
+	int r;
 
 	/* The 1.10 format has checksums in its metadata, and an index of chunks that is quick to
 	 * append to. The metadata cache is kept small: what is in it is rarely asked for again. */
@@ -56,11 +40,14 @@ static int open_file(struct sp_h5_writer *writer, struct sp_error *error)
 	cache.max_size = 2 << 20;
 	if (H5Pset_mdc_config(access, &cache) < 0)
 		return sp_h5_write_failed(error, "cannot be created");
-#if H5_VERSION_GE(1, 10, 7) && !(H5_VERS_MAJOR == 1 && H5_VERS_MINOR == 12 && H5_VERS_RELEASE == 0)
-	/* Nobody else knows the temporary file, and some file systems cannot lock. */
-	H5Pset_file_locking(access, false, true);
-#endif
-	return create_file(writer, access, error);
+	r = sp_h5_sink_init(&writer->sink, sp_output_fd(writer->output), access, error);
+	if (r)
+		return r;
+	writer->file =
+		H5Fcreate(sp_output_temporary(writer->output), H5F_ACC_TRUNC, H5P_DEFAULT, access);
+	if (writer->file < 0)
+		return sp_h5_write_failed(error, "cannot be created");
+	return sp_h5_writer_result(writer, 0, error);
 }
 
 static void init_columns(struct sp_h5_writer *writer)
@@ -90,7 +77,7 @@ int sp_h5_writer_open(const char *path, const struct sp_h5_options *options,
 	writer = calloc(1, sizeof(*writer));
 	if (!writer)
 		return sp_error_set(error, -ENOMEM, 0, "no memory");
-	writer->file = -1;
+	writer->file = writer->sink.driver = -1;
 	writer->options = *options;
 	r = sp_output_open(path, options->output_flags, &writer->output, error);
 	if (!r)
@@ -248,6 +235,7 @@ int sp_h5_writer_add_calls(struct sp_h5_writer *writer, const struct sp_calls *c
 		r = values ? sp_h5_column_append(&writer->calls[i], values, n, error)
 			   : sp_h5_column_fill(&writer->calls[i], def->number, n, error);
 	}
+	r = sp_h5_writer_result(writer, r, error);
 	if (r)
 		return r;
 	sp_stats_add(&writer->rows[writer->n_rows - 1].stats, calls->start, calls->end,
@@ -293,18 +281,19 @@ static int finish_content(struct sp_h5_writer *writer, struct sp_error *error)
 
 int sp_h5_writer_commit(struct sp_h5_writer *writer, struct sp_error *error)
 {
-	int r = finish_content(writer, error);
+	int r = sp_h5_writer_result(writer, finish_content(writer, error), error);
+	herr_t closed;
 
 	if (r)
 		return r;
 	free_columns(writer);
 	errno = 0;
-	if (H5Fclose(writer->file) < 0) {
-		writer->file = -1;
-		return sp_h5_write_failed(error, "cannot be closed");
-	}
+	closed = H5Fclose(writer->file);
 	writer->file = -1;
-	return sp_output_commit(writer->output, error);
+	if (closed < 0)
+		r = sp_h5_write_failed(error, "cannot be closed");
+	r = sp_h5_writer_result(writer, r, error);
+	return r ? r : sp_output_commit(writer->output, error);
 }
 
 void sp_h5_writer_free(struct sp_h5_writer *writer)
@@ -313,6 +302,7 @@ void sp_h5_writer_free(struct sp_h5_writer *writer)
 		return;
 	free_columns(writer);
 	sp_h5_close(&writer->file);
+	sp_h5_sink_free(&writer->sink);
 	for (size_t i = 0; i < writer->n_regions; i++)
 		free(writer->regions[i]);
 	for (size_t i = 0; i < writer->n_rows; i++) {

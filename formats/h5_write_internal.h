@@ -7,6 +7,7 @@
 #define SP_FORMATS_H5_WRITE_INTERNAL_H
 
 #include "formats/h5_column.h"
+#include "formats/h5_sink.h"
 #include "formats/h5_write.h"
 
 enum {
@@ -29,6 +30,7 @@ struct sp_h5_writer_row {
 
 struct sp_h5_writer {
 	struct sp_output *output;
+	struct sp_h5_sink sink;
 	hid_t file;
 	struct sp_h5_options options;
 
@@ -50,6 +52,8 @@ struct sp_h5_writer {
 	uint64_t n_frames;
 };
 
+/* @r, unless writing failed before: then that failure. */
+int sp_h5_writer_result(const struct sp_h5_writer *writer, int r, struct sp_error *error);
 int sp_h5_writer_write_index(struct sp_h5_writer *writer, struct sp_error *error);
 int sp_h5_writer_finish_tables(struct sp_h5_writer *writer, struct sp_error *error);
 void sp_h5_writer_free_tables(struct sp_h5_writer *writer);

@@ -125,7 +125,8 @@ int sp_h5_writer_add_sample(struct sp_h5_writer *writer, const struct sp_sample_
 		sp_h5_column_init(&writer->frames, writer->file, "/sp_trace/samples/stack_frames",
 				  SP_H5_u64, SP_H5_EVENT_CHUNK, writer->options.gzip);
 	writer->n_frames += n_frames;
-	return sp_h5_column_append(&writer->frames, frames, n_frames, error);
+	r = sp_h5_column_append(&writer->frames, frames, n_frames, error);
+	return sp_h5_writer_result(writer, r, error);
 }
 
 /* The offsets of the samples' stacks are closed by the total, so that each stack has an end. */

@@ -164,10 +164,11 @@ int sp_input_magic(struct sp_input *input, const char *magic, const char *kind, 
 	swapped = (int32_t)__builtin_bswap32((uint32_t)version);
 	if (version < 1 || version > newest) {
 		if (swapped < 1 || swapped > newest)
-			return sp_error_set(error, -SP_E_VERSION, 8,
-					    "has the unknown version %" PRId32
-					    "; versions up to %" PRId32 " are known",
-					    version, newest);
+			return sp_error_set(
+				error, -SP_E_VERSION, 8,
+				"has the unknown version %" PRId32 "; versions up to %" PRId32
+				" are known",
+				(uint32_t)swapped < (uint32_t)version ? swapped : version, newest);
 		input->big = true;
 		version = swapped;
 	}

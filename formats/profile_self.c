@@ -71,19 +71,21 @@ static bool subtract_children(const struct interval *intervals, size_t n, uint32
 
 	for (size_t i = 0; i < n; i++) {
 		const struct interval *call = &intervals[i];
+		int64_t duration;
 
 		if (call->end < call->start)
 			return false;
 		while (depth && (intervals[stack[depth - 1]].lane != call->lane ||
 				 intervals[stack[depth - 1]].end <= call->start))
 			depth--;
-		self[call->row] = sp_wrap_add(self[call->row], call->end - call->start);
+		duration = sp_wrap_sub(call->end, call->start);
+		self[call->row] = sp_wrap_add(self[call->row], duration);
 		if (depth) {
 			const struct interval *outer = &intervals[stack[depth - 1]];
 
 			if (call->end > outer->end)
 				return false;
-			self[outer->row] = sp_wrap_sub(self[outer->row], call->end - call->start);
+			self[outer->row] = sp_wrap_sub(self[outer->row], duration);
 		}
 		stack[depth++] = (uint32_t)i;
 	}
