@@ -79,7 +79,7 @@ def shells_and_words(into):
     for name, command, wanted, status in (
             ("shell", ["sh", "-c", f"cd / && {FAMILY} exit 3"], 1, 3),
             ("background", ["sh", "-c", f"{FAMILY} exit 0 & {FAMILY} exit 0; wait"], 2, 0),
-            ("script", [script], 2, 5),
+            ("script-file", [script], 2, 5),
             ("env", ["env", "X=1", FAMILY, "exit", "0"], 1, 0),
             ("link", [into / "family-link", "exit", "0"], 1, 0),
             ("path", ["family", "exit", "0"], 1, 0)):

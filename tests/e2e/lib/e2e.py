@@ -215,10 +215,14 @@ def trace(*arguments, **options):
 
 def tracee_pid(process):
     """The process id of the command that sp-trace started."""
+    def program(pid):
+        with contextlib.suppress(OSError):
+            return os.readlink(f"/proc/{pid}/exe")
+        return ""
+
     def find():
         children = run(["ps", "-o", "pid=", "--ppid", str(process.pid)]).stdout.split()
-        return [int(c) for c in children if pathlib.Path(f"/proc/{c}/exe").exists() and
-                os.readlink(f"/proc/{c}/exe") != SP_TRACE]
+        return [int(c) for c in children if program(c) and not program(c).startswith(f"{BIN}/")]
     return wait_for(find, "the command of sp-trace")[0]
 
 

@@ -237,7 +237,7 @@ static int play_surroundings(char **argv)
 
 	(void)argv;
 	while (status && fgets(line, sizeof(line), status))
-		if (!strncmp(line, "Sig", 3) || !strncmp(line, "Cap", 3) ||
+		if ((!strncmp(line, "Sig", 3) && line[3] != 'Q') || !strncmp(line, "Cap", 3) ||
 		    !strncmp(line, "Umask", 5) || !strncmp(line, "NoNewPrivs", 10) ||
 		    !strncmp(line, "Groups", 6) || !strncmp(line, "Uid", 3) ||
 		    !strncmp(line, "Cpus_allowed:", 13) || !strncmp(line, "Seccomp", 7))

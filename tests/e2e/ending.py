@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""ending.py - whatever ends a recording: time, size, disk, Ctrl-C, SIGTERM, at rest and under load. It
+stops at once, says why, writes its files, and the command lives or dies as if untraced."""
+import os
+import pty
+import select
+import signal
+import sys
+import time
+
+sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
+from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, files, finish, good, lost, main, need_root,
+                 need_scope_profiler, recorded, run, start, start_trace, stop_trace, trace, tracee_pid, wait_for)
+
+need_root()
+need_scope_profiler()
+from profile import Profile
+from stamps import Log, ready
+
+FAMILY = str(PROGRAMS / "family")
+CALLS = str(PROGRAMS / "calls")
+
+
+def duration(into):
+    """The recording ends, its files are complete, the command goes on to its own end."""
+    begin = time.monotonic()
+    recorder = start([SP_TRACE, "--duration", "500ms", "-o", into / "out", "--", FAMILY, "sleep", "300"])
+    wait_for(lambda: (into / "out").exists() and "family_rank00000.h5" in files(into / "out"), "the files", 3)
+    check(time.monotonic() - begin < 2.9, "the files came only after the command")
+    check(recorder.poll() is None, "sp-trace ended before its command")
+    status, _, said = finish(recorder)
+    equal(status, 6, "status, the command's")
+    contains(said, "--duration is over")
+    profile = Profile(into / "out/family_rank00000.h5")
+    length = int(profile.meta["stop_ns"]) - int(profile.meta["start_ns"])
+    check(450e6 < length < 1500e6, f"the recording took {length / 1e6:.0f} ms instead of 500")
+    check(10 < len(profile.start) < 150, f"{len(profile.start)} calls of 10 ms")
+
+
+def in_terminal(into, action):
+    """Runs the looping program under sp-trace in a terminal of its own; gives status and all text."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(SP_TRACE, [SP_TRACE, "-o", str(into / "out"), "--", FAMILY, "loop"])
+    text, until, acted = b"", time.monotonic() + 30, False
+    while time.monotonic() < until:
+        ready_now, _, _ = select.select([terminal], [], [], 0.1)
+        if ready_now:
+            try:
+                text += os.read(terminal, 65536)
+            except OSError:  # the terminal is closed when all have ended
+                break
+        if b"looping" in text and b"events/s" in text and not acted:
+            acted = True
+            action(terminal, pid)
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(status), text.decode(errors="replace")
+
+
+def control_c(into):
+    """The command gets the one SIGINT of the terminal, and ends in its own way."""
+    status, text = in_terminal(into, lambda terminal, pid: os.write(terminal, b"\x03"))
+    equal(status, 5, "status, the command's")
+    contains(text, "SIGINT 1 SIGTERM 0", "events/s", "calls", "lost", "(interrupted)")
+    check(Profile(into / "out/family_rank00000.h5").count()["child"] > 10, "too few calls")
+
+
+def terminated(into):
+    """SIGTERM to sp-trace alone is passed on to the command."""
+    recorder = start([SP_TRACE, "-o", into / "out", "--", FAMILY, "loop"])
+    tracee_pid(recorder)
+    time.sleep(0.5)
+    recorder.send_signal(signal.SIGTERM)
+    status, out, said = finish(recorder)
+    equal(status, 5, "status, the command's")
+    contains(out, "SIGINT 0 SIGTERM 1")
+    contains(said, "(terminated)")
+    check(Profile(into / "out/family_rank00000.h5").count()["child"] > 10, "too few calls")
+    second = start([SP_TRACE, "-o", into / "two", "--", "sleep", "60"])
+    tracee_pid(second)
+    second.send_signal(signal.SIGTERM)
+    status, _, said = finish(second)
+    equal(status, 128 + signal.SIGTERM, "status of a command that SIGTERM killed")
+
+
+def under_load(into):
+    """Four threads at full speed: recording stops within a second of the signal, with nothing lost."""
+    target = start([CALLS, into / "log", 4, 0, 0, "wait"])
+    log = wait_for(lambda: ready(into / "log"), "the program's log")
+    recorder = start_trace("-F", 997, "-o", into / "out", pid=target.pid)
+    log.go()
+    time.sleep(1.5)
+    asked = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    said = stop_trace(recorder)
+    profile = Profile(into / "out/calls_rank00000.h5")
+    late = int(profile.meta["stop_ns"]) - asked
+    check(0 < late < 1e9, f"recording stopped {late / 1e6:.0f} ms after SIGTERM")
+    check(int(profile.end.max()) <= int(profile.meta["stop_ns"]), "calls end after the end of the recording")
+    check(len(profile.start) > 100_000, f"only {len(profile.start)} calls")
+    equal(lost(said), 0, "losses")
+    open_then = profile.flags == 8
+    check(1 <= open_then.sum() <= 4 * 16, f"{open_then.sum()} calls were open")
+    equal(set(profile.end[open_then].tolist()), {int(profile.meta["stop_ns"])}, "ends of calls that were open")
+    log.stop()
+    equal(finish(target)[0], 0, "status of the program")
+
+
+def no_samples(into):
+    done = trace("-F", 0, "-o", into / "out", "--", FAMILY, "exit", 0)
+    equal(done.returncode, 0, "status")
+    equal(recorded(done.stderr), (1, 0), "calls and samples")
+    profile = Profile(into / "out/family_rank00000.h5")
+    equal((len(profile.start), len(profile.sample_time)), (1, 0), "calls and samples")
+
+
+def size(into):
+    """--max-size: the journal does not grow far beyond; the command goes on."""
+    done = trace("-F", 0, "--max-size", "1M", "--keep-journal", "-o", into / "out", "--", CALLS, into / "log", 2,
+                 400_000, 0)
+    equal(done.returncode, 0, "status")
+    contains(done.stderr, "the journal reached --max-size")
+    length = (into / "out/journal.spj").stat().st_size
+    check(1e6 < length < 24e6, f"the journal has {length} bytes")  # looked at four times a second
+    profile, log = Profile(into / "out/calls_rank00000.h5"), Log(into / "log")
+    check(1000 < len(profile.start) < log.total(), f"{len(profile.start)} calls of {log.total()}")
+
+
+def with_disk(into, megabytes, test):
+    disk = into / "disk"
+    disk.mkdir()
+    good(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", disk])
+    try:
+        test(disk)
+    finally:
+        good(["umount", "-l", disk])
+
+
+def disk_use(into):
+    """Recording ends when the disk is as full as was allowed, and does not begin if it is."""
+    def test(disk):
+        (disk / "ballast").write_bytes(bytes(40 << 20))
+        done = trace("-F", 0, "--max-disk-use", 21, "-o", disk / "out", "--", CALLS, into / "log", 2, 400_000, 0)
+        equal(done.returncode, 0, "status")
+        contains(done.stderr, "the disk is 2", "% full")
+        check(1000 < len(Profile(disk / "out/calls_rank00000.h5").start) < Log(into / "log").total(), "calls")
+        done = trace("--max-disk-use", 15, "-o", disk / "no", "--", "touch", into / "started")
+        equal(done.returncode, 1, "status where it is too full already")
+        contains(done.stderr, "already", "-o DIR", "--max-disk-use 100")
+        check(not (into / "started").exists(), "the command was started")
+        check(not (disk / "no").exists(), "a directory was left behind")
+
+    with_disk(into, 200, test)
+
+
+def disk_full(into):
+    """A write fails: the program runs on, the status says it, what was written is kept."""
+    def test(disk):
+        done = trace("-F", 0, "--max-disk-use", 100, "-o", disk / "out", "--", CALLS, into / "log", 2, 400_000, 0)
+        equal(done.returncode, 1, "status")
+        contains(done.stderr, f"cannot write to {disk}/out: No space left on device", "what was written so far")
+        equal(files(disk / "out"), ["journal.spj"], "what is left")
+        lines = done.stdout.splitlines()
+        equal(len(lines), 2, "lines of the program")
+        again = good([SP_REPORT, "recover", "-o", into / "saved", disk / "out/journal.spj"])
+        print(again.stderr, end="")
+        profile, log = Profile(into / "saved/calls_rank00000.h5"), Log(into / "log")
+        check(10_000 < len(profile.start) < log.total(), f"{len(profile.start)} calls of {log.total()}")
+
+    with_disk(into, 3, test)
+
+
+def impossible(into):
+    """A command that cannot be run: as a shell's statuses, and nothing is left behind."""
+    (into / "text").write_text("no program\n")
+    for command, status, words in (("no-such-program-here", 127, ["no such program", "no-such-program-here"]),
+                                   (into / "text", 126, ["cannot run", "Permission denied"]),
+                                   (into, 126, ["cannot run", "Permission denied"]),
+                                   (into / "none/x", 127, ["no such program"])):
+        done = trace("-o", into / "out", "--", command)
+        equal(done.returncode, status, f"status of {command}")
+        contains(done.stderr, *words)
+        check(not (into / "out").exists(), "a directory was left behind")
+
+
+main(duration, control_c, terminated, under_load, no_samples, size, disk_use, disk_full, impossible)
