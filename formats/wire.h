@@ -2,12 +2,13 @@
  *
  * wire.h - the structs in which events travel from the kernel and the helpers to the recorder.
  *
- * Shared by BPF programs and userspace, so it includes nothing: the includer has the __u32 family
- * (<linux/types.h> or bpf/kernel.h). The layouts follow from events.def. On the ring and between
+ * Shared by BPF programs and userspace, so it includes only the kernel's types. The layouts follow from events.def. On the ring and between
  * processes a record is one struct, then its tail; in the journal it is packed by codec.c.
  */
 #ifndef SP_FORMATS_WIRE_H
 #define SP_FORMATS_WIRE_H
+
+#include <linux/types.h>
 
 /* Starts every event. The tail's length follows from the record's length for TEXT and ADDRS events,
  * whose structs end with `tail_bytes`. */
