@@ -57,7 +57,7 @@ build_in() {
 		cmake --build "$dir" --parallel "$(nproc)" ${targets[0]:+--target "${targets[@]}"}; } \
 		>"$dir/build.log" 2>&1; then
 		# What went wrong; with all of it for a compiler's error, which ninja puts before its end.
-		grep -n -E -A 12 'FAILED:|CMake Error|error:' "$dir/build.log" | tail -60 >&2
+		grep -n -E -A 12 'FAILED:|CMake Error|error:' "$dir/build.log" | head -40 >&2
 		die "building in $dir failed; what cmake and the compilers said is in $dir/build.log." \
 			"If a package was updated or removed since the last build, remove $dir and try again."
 	fi
