@@ -6,6 +6,7 @@
  *   make_journal FILE big CALLS [SAMPLES]   4 threads, nested regions, blocks of CALLS from 4
  * streams make_journal FILE demo                  2 ranks and a launcher, threads, samples, losses
  *   make_journal FILE died                  as demo, but the recorder died
+ *   make_journal FILE hostile               names that a terminal would act upon, and long ones
  *   make_journal FILE empty                 nothing was recorded
  */
 #include <stdio.h>
@@ -187,13 +188,33 @@ static void demo(struct maker *m)
 	maker_loss(m, SP_LOSS_UNMATCHED_END, -1, 2, 0, 0);
 }
 
+static void hostile(struct maker *m)
+{
+	char name[400] = "";
+
+	for (int i = 0; i < 10; i++)
+		strcat(name, "a very long name");
+	put_meta(m, "hostile");
+	maker_meta(m, "command", "\x1b]0;title\a");
+	maker_task(m, 1, 1, 0, 10, 10, SP_TASK_FOUND, START, "\x1b[5m");
+	maker_site(m, 1, 1, "\x1b[2J\x1b[H", "x.c", 1, "\x1b");
+	maker_site(m, 2, 1, name, "x.c", 2, "");
+	maker_site(m, 3, 1, "=cmd(),\"x\"", "x.c", 3, "");
+	for (uint32_t i = 1; i < 4; i++)
+		maker_call(m, (struct maker_call){.lane = 1,
+						  .site = i,
+						  .number = i,
+						  .start = START + i,
+						  .end = START + 9});
+}
+
 int main(int argc, char **argv)
 {
 	struct maker maker;
 
 	if (argc < 3) {
-		fprintf(stderr,
-			"usage: make_journal FILE big CALLS [SAMPLES] | demo | died | empty\n");
+		fprintf(stderr, "usage: make_journal FILE big CALLS [SAMPLES] | demo | died | "
+				"hostile | empty\n");
 		return 2;
 	}
 	maker = maker_open(argv[1]);
@@ -202,6 +223,8 @@ int main(int argc, char **argv)
 		    argc > 4 ? strtoull(argv[4], NULL, 10) : 0);
 	else if (!strcmp(argv[2], "demo") || !strcmp(argv[2], "died"))
 		demo(&maker);
+	else if (!strcmp(argv[2], "hostile"))
+		hostile(&maker);
 	else if (!strcmp(argv[2], "empty"))
 		put_meta(&maker, "nothing");
 	else

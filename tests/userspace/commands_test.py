@@ -3,12 +3,16 @@
 
 import argparse
 import csv
+import fcntl
 import io
 import json
 import os
 import shutil
+import signal
+import struct
 import subprocess
 import sys
+import termios
 
 failures = []
 checks = 0
@@ -174,6 +178,52 @@ def test_summary(report):
     report.expect(["summary", "void"], 1, err=["void: has no profile"])
 
 
+def run_on_terminal(program, work, args, columns, until=None):
+    """Runs sp-report with a terminal of that width as stdout and stderr: its output, its status. With
+    @until, a SIGINT is sent as soon as the output holds that text."""
+    main_end, its_end = os.openpty()
+    fcntl.ioctl(its_end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen([program, *args], cwd=work, stdin=subprocess.DEVNULL, stdout=its_end,
+                               stderr=its_end, env={**os.environ, "TERM": "xterm"})
+    os.close(its_end)
+    seen = b""
+    while True:
+        try:
+            data = os.read(main_end, 65536)
+        except OSError:
+            break
+        if not data:
+            break
+        seen += data
+        if until and until in seen:
+            process.send_signal(signal.SIGINT)
+            until = None
+    os.close(main_end)
+    return seen.decode(), process.wait(timeout=60)
+
+
+def test_terminal(report, maker):
+    text, status = run_on_terminal(report.program, report.work, ["summary", "hostile"], 90)
+    check(status == 0 and "\x1b[1mregion" in text, "no bold heading on a terminal")
+    check("\x1b[2J" not in text and "\\x1b[2J" in text, "a name reaches the terminal as it is")
+    longest = max(len(line) for line in text.replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines())
+    check(longest <= 90, f"a line of {longest} columns on a terminal with 90")
+    check("…" in text, "the long name was not cut")
+    check("a very long name" * 10 in report.run("summary", "hostile").stdout, "cut without a terminal")
+    # Interrupted in the middle: nothing is left but the journal.
+    journal = os.path.join(report.work, "large.spj")
+    subprocess.run([maker, journal, "big", "6000000"], check=True)
+    before = os.stat(journal)
+    text, status = run_on_terminal(report.program, report.work,
+                                   ["recover", "large.spj", "-o", "large", "--no-sync"], 80,
+                                   until=b"converting the journal: writing")
+    check(status == 1 and "interrupted" in text, f"an interrupted conversion: {status} {text!r}")
+    after = os.stat(journal)
+    check((before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns), "the journal changed")
+    check(os.listdir(os.path.join(report.work, "large")) == [], "an interrupted conversion left files")
+    os.unlink(journal)
+
+
 def test_full_disk(report):
     with open("/dev/full", "w") as full:
         r = subprocess.run([report.program, "summary", "demo"], cwd=report.work, stdout=full,
@@ -194,6 +244,11 @@ def main():
     test_recover(report, options.maker)
     test_info(report)
     test_summary(report)
+    hostile = os.path.join(options.work, "hostile.spj")
+    subprocess.run([options.maker, hostile, "hostile"], check=True)
+    report.expect(["recover", "-q", "hostile.spj", "-o", "hostile"], 0)
+    report.expect(["info", "hostile"], 0, out=["\\x1b]0;title"])
+    test_terminal(report, options.maker)
     test_full_disk(report)
     print(f"{checks} checks, {len(failures)} failed")
     return 1 if failures or not checks else 0

@@ -157,7 +157,8 @@ static void unite_equal_units(struct sp_recording *rec)
 {
 	size_t n = 0;
 
-	qsort(rec->units, rec->n_units, sizeof(*rec->units), compare_units);
+	if (rec->n_units)
+		qsort(rec->units, rec->n_units, sizeof(*rec->units), compare_units);
 	for (size_t i = 0; i < rec->n_units; i++) {
 		if (n && !compare_units(&rec->units[n - 1], &rec->units[i])) {
 			if (rec->units[i].size > rec->units[n - 1].size)

@@ -5,6 +5,7 @@
  * sp-trace runs it when a recording ends; users run it on what a recorder that died left behind.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,9 +49,33 @@ static const struct sp_cli cli = {
 	.flags = SP_CLI_PERMUTE,
 };
 
+/* An interrupted conversion removes what it has made; the journal stays. */
+static volatile sig_atomic_t was_cancelled;
+
+static void cancel(int signal)
+{
+	(void)signal;
+	was_cancelled = 1;
+}
+
+static bool is_cancelled(void)
+{
+	return was_cancelled;
+}
+
+static void catch_signals(void)
+{
+	/* A second one kills. */
+	struct sigaction action = {.sa_handler = cancel, .sa_flags = (int)SA_RESETHAND};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+}
+
 static void show_progress(const char *what, double done)
 {
-	sp_log_status("%s the journal … %.0f %%", what, done * 100);
+	sp_log_status("converting the journal: %s … %.0f %%", what, done * 100);
 }
 
 static char *directory_of(const char *path)
@@ -214,6 +239,8 @@ int sp_cmd_recover(int argc, char **argv)
 		directory[strlen(directory) - 1] = 0;
 	opts.directory = directory;
 	opts.progress = sp_log_has_status() ? show_progress : NULL;
+	opts.cancelled = is_cancelled;
+	catch_signals();
 	r = sp_finalize(&opts, &result, &failure);
 	sp_log_status_clear();
 	if (r < 0) {

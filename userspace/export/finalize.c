@@ -54,17 +54,21 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-void sp_finalizer_progress(struct sp_finalizer *fin, const char *what, double done)
+int sp_finalizer_progress(struct sp_finalizer *fin, const char *what, double done,
+			  struct sp_error *error)
 {
 	uint64_t now;
 
+	if (fin->options->cancelled && fin->options->cancelled())
+		return sp_error_set(error, -EINTR, 0, "interrupted");
 	if (!fin->options->progress)
-		return;
+		return 0;
 	now = now_ns();
 	if (now - fin->last_progress_ns < PROGRESS_EVERY_NS)
-		return;
+		return 0;
 	fin->last_progress_ns = now;
 	fin->options->progress(what, done > 1 ? 1 : done);
+	return 0;
 }
 
 int sp_finalizer_blame(struct sp_finalizer *fin, const char *path, int error)
@@ -157,7 +161,10 @@ static int read_tables(struct sp_finalizer *fin, struct sp_journal *journal, str
 			return sp_error_set(error, r, 0, "out of memory");
 		if (!(++n & 0xffff)) {
 			sp_journal_intact(journal, &good, &bytes, &reason);
-			sp_finalizer_progress(fin, "reading", (double)good / (double)bytes / 2);
+			r = sp_finalizer_progress(fin, "reading", (double)good / (double)bytes,
+						  error);
+			if (r < 0)
+				return r;
 		}
 	}
 	if (r < 0)
@@ -258,8 +265,11 @@ static int sort_records(struct sp_finalizer *fin, struct sp_journal *journal,
 			r = sort_sample(fin, (const struct sp_ev_sample *)event->head, event);
 		if (r < 0)
 			return temporary_failed(fin, r, error);
-		if (!(++n & 0xffff))
-			sp_finalizer_progress(fin, "sorting", (double)n / all);
+		if (++n & 0xffff)
+			continue;
+		r = sp_finalizer_progress(fin, "sorting", (double)n / all, error);
+		if (r < 0)
+			return r;
 	}
 	if (r < 0)
 		return journal_failed(fin, r, error);

@@ -29,6 +29,8 @@ struct sp_finalize_options {
 	/* Called a few times a second with what is being done and how far it is, 0 to 1. May be
 	 * NULL. */
 	void (*progress)(const char *what, double done);
+	/* Asked often; once it is true the conversion fails with -EINTR. May be NULL. */
+	bool (*cancelled)(void);
 };
 
 struct sp_finalize_result {

@@ -58,8 +58,9 @@ struct sp_finalizer {
 /* Remembers what the next error is about; gives @error back. */
 int sp_finalizer_blame(struct sp_finalizer *finalizer, const char *path, int error);
 
-/* Tells the user, if it is time to. */
-void sp_finalizer_progress(struct sp_finalizer *finalizer, const char *what, double done);
+/* Tells the user, if it is time to, and asks whether to go on: 0 or -EINTR. */
+int sp_finalizer_progress(struct sp_finalizer *finalizer, const char *what, double done,
+			  struct sp_error *error);
 int sp_finalizer_next_call(struct sp_finalizer *finalizer, struct sp_error *error);
 int sp_finalizer_next_sample(struct sp_finalizer *finalizer, struct sp_error *error);
 

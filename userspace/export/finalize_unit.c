@@ -297,8 +297,8 @@ static int feed(struct unit_writer *w, struct sp_error *error)
 		r = add_call(w, fin->call, error);
 		if (r == 0)
 			r = sp_finalizer_next_call(fin, error);
-		if (!(++fin->done & 0xffff))
-			sp_finalizer_progress(fin, "writing files", (double)fin->done / all);
+		if (r == 0 && !(++fin->done & 0xffff))
+			r = sp_finalizer_progress(fin, "writing", (double)fin->done / all, error);
 	}
 	if (r == 0)
 		r = flush_calls(w, error);
@@ -306,8 +306,8 @@ static int feed(struct unit_writer *w, struct sp_error *error)
 		r = add_sample(w, fin->sample, error);
 		if (r == 0)
 			r = sp_finalizer_next_sample(fin, error);
-		if (!(++fin->done & 0xfff))
-			sp_finalizer_progress(fin, "writing files", (double)fin->done / all);
+		if (r == 0 && !(++fin->done & 0xfff))
+			r = sp_finalizer_progress(fin, "writing", (double)fin->done / all, error);
 	}
 	return r;
 }

@@ -8,6 +8,7 @@
  */
 #include <fcntl.h>
 
+#include "formats/crc32c.h"
 #include "tests/userspace/finalize/profile_check.h"
 
 #define BLOCKS 40
@@ -141,6 +142,39 @@ static void check_cut(const uint8_t *data, size_t bytes, size_t good_until)
 	sp_finalize_result_free(&result);
 }
 
+/* Blocks whose checksum is right and whose events are not: what a hostile journal looks like.
+ * Whatever is made of it can be read back, or there is a sentence. */
+static void check_forged(void)
+{
+	uint8_t *forged = malloc(size);
+	struct sp_finalize_result result;
+	struct sp_finalize_failure failure;
+	struct sp_block_header header;
+
+	memcpy(forged, original, size);
+	for (int flips = 1 + (int)(next_random() % 8); flips > 0; flips--) {
+		size_t block = next_random() % (n_ends - 1), at = ends[block], bytes;
+
+		memcpy(&header, forged + at, sizeof(header));
+		bytes = sizeof(header) + header.bytes;
+		forged[at + sizeof(header) + next_random() % header.bytes] ^=
+			1u << (next_random() & 7);
+		header.crc = 0;
+		memcpy(forged + at, &header, sizeof(header));
+		header.crc = sp_crc32c(0, forged + at, bytes);
+		memcpy(forged + at, &header, sizeof(header));
+	}
+	write_journal(forged, size);
+	if (convert("h5,sps,spt", &result, &failure) < 0) {
+		CHECK(failure.error.text[0] && failure.path[0]);
+	} else {
+		for (size_t i = 0; i < result.n_files; i++)
+			sp_profile_free(open_output(result.files[i]));
+		sp_finalize_result_free(&result);
+	}
+	free(forged);
+}
+
 int main(int argc, char **argv)
 {
 	start_work(argc, argv);
@@ -167,6 +201,8 @@ int main(int argc, char **argv)
 		check_cut(original, size, good);
 		original[at] ^= 1u << (i & 7);
 	}
+	for (int i = 0; i < 300; i++)
+		check_forged();
 	free(original);
 	return check_result();
 }
