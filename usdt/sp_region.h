@@ -71,7 +71,8 @@
  *   probes with descriptor 0; they cannot be thinned.
  *
  * -DSP_REGION_DISABLE removes everything: no code, no section; arguments are not evaluated, handles
- * are NULL. It may differ from file to file.
+ * are NULL. It may differ from file to file; of an inline function that two files share, the linker
+ * takes either.
  *
  * Thinning. A trap costs more than a short region. A recorder may raise the level of a region from
  * outside (a 16-bit cell in section sp_level, one for each SP_REGION_BEGIN or SCOPE): with level L
@@ -168,18 +169,17 @@ typedef struct sp_region_dyn_ *sp_region_t;
 #define SP_HIDDEN_ __attribute__((__visibility__("hidden")))
 #define SP_QUIET_ __attribute__((__nothrow__, __no_instrument_function__))
 #if defined(__cplusplus)
-#define SP_INLINE_ inline __attribute__((__always_inline__)) SP_QUIET_
-#define SP_PUBLIC_ SP_INLINE_
+#define SP_INLINE_ inline __attribute__((__always_inline__)) SP_HIDDEN_ SP_QUIET_
 #define SP_NULL_ nullptr
 #define SP_CAST_(type, value) (reinterpret_cast<type>(value))
 #define SP_NUMBER_(type, value) (static_cast<type>(value))
 #else
 #define SP_INLINE_ extern __inline__ __attribute__((__gnu_inline__, __always_inline__)) SP_QUIET_
-#define SP_PUBLIC_ static __inline__ __attribute__((__always_inline__, __unused__)) SP_QUIET_
 #define SP_NULL_ ((void *)0)
 #define SP_CAST_(type, value) ((type)(value))
 #define SP_NUMBER_(type, value) ((type)(value))
 #endif
+#define SP_PUBLIC_ static __inline__ __attribute__((__always_inline__, __unused__)) SP_QUIET_
 #if defined(__clang__) && !defined(__cplusplus)
 #define SP_SHARED_ inline __attribute__((__weak__, __noinline__, __cold__)) SP_HIDDEN_ SP_QUIET_
 #elif defined(__clang__)
@@ -381,6 +381,17 @@ extern "C" {
 
 extern SP_HIDDEN_ volatile uint16_t sp_begin_sema_v1, sp_end_sema_v1;
 
+SP_SHARED_ uint64_t sp_name_hash_v1(const char *name)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (; *name; name++)
+		hash = (hash ^ SP_NUMBER_(unsigned char, *name)) * UINT64_C(0x100000001b3);
+	return hash ? hash : 1;
+}
+
+#ifdef SP_STUBS_
+
 /* ---- which calls fire: the skip level ---- */
 
 /* Calls of one region by one thread, in one link unit. */
@@ -397,17 +408,11 @@ struct sp_calls_v1 {
 	uint32_t used;
 	struct sp_slot_v1 slot[32];
 };
-
-SP_SHARED_ uint64_t sp_name_hash_v1(const char *name)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-	for (; *name; name++)
-		hash = (hash ^ SP_NUMBER_(unsigned char, *name)) * UINT64_C(0x100000001b3);
-	return hash ? hash : 1;
-}
-
-#ifdef SP_STUBS_
+#if defined(__cplusplus)
+static_assert(sizeof(struct sp_calls_v1) == 1288, "SP_STATE_ reserves another size");
+#else
+_Static_assert(sizeof(struct sp_calls_v1) == 1288, "SP_STATE_ reserves another size");
+#endif
 
 extern SP_HIDDEN_ SP_QUIET_ void sp_begin_stub_v1(const void *, const char *, uint64_t, uint64_t);
 extern SP_HIDDEN_ SP_QUIET_ void sp_end_stub_v1(const void *, const char *, uint64_t);

@@ -41,16 +41,16 @@ DIMENSIONS = {
     "link": ["pie", "no-pie", "static", "static-pie", "libraries"],
     "linker": ["bfd", "gold", "lld"],
     "lto": ["", "lto", "thin"],
-    "extra": ["", "-masm=intel", "-fsanitize=address,undefined", "-mcmodel=large",
-              "-fsanitize=thread", "-g -fcf-protection=full -fvisibility=hidden",
-              "-ffunction-sections -fno-plt -fno-semantic-interposition",
-              "-pg -fno-asynchronous-unwind-tables"],
+    "extra": ["", "-fsanitize=address,undefined", "-fsanitize=thread", "-mcmodel=large",
+              "-masm=intel -g -fcf-protection=full -fvisibility=hidden",
+              "-ffunction-sections -fno-plt -fno-semantic-interposition "
+              "-fno-asynchronous-unwind-tables"],
     "target": ["native"],
 }
 
 
 # In the default set some options share a build.
-APART = ["-fcf-protection=full", "-fvisibility=hidden", "-ffunction-sections", "-g", "-pg",
+APART = ["-masm=intel", "-fcf-protection=full", "-fvisibility=hidden", "-ffunction-sections", "-g", "-pg",
          "-fno-plt -fno-semantic-interposition", "-fno-exceptions -fno-asynchronous-unwind-tables"]
 
 

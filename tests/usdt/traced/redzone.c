@@ -97,7 +97,7 @@ static NOINLINE uint64_t vector(const float *values, unsigned n)
 
 static void await_tracer(void)
 {
-	struct timespec pause = {0, 10000000}, settle = {1, 0};
+	struct timespec pause = {0, 10000000}, settle = {0, 500000000};
 	unsigned i;
 
 	for (i = 0; i < 2000 && !(sp_begin_sema_v1 && sp_end_sema_v1); i++)
