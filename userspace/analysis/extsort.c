@@ -13,23 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/analysis/record_sort.h"
 #include "userspace/analysis/scratch.h"
 #include "userspace/base/array.h"
-#include "userspace/base/cleanup.h"
 
 #define PACKED_MAX (1 + 8 * 10)
 #define READ_BYTES (32 * 1024)
 #define WRITE_BYTES (256 * 1024)
-#define RADIX_BITS 11
 
 struct run {
 	uint64_t offset, end;
-};
-
-struct key {
-	uint64_t value;
-	uint32_t index; /* of the record */
-	uint32_t group; /* dense number of word 0 */
 };
 
 /* A run that is being read. */
@@ -47,7 +40,7 @@ struct sp_extsort {
 
 	/* Adding. */
 	struct sp_record *buffer;
-	struct key *keys, *spare;
+	struct sp_record_key *keys, *spare;
 	size_t used;
 	struct run *runs;
 	size_t n_runs, runs_room, first_run; /* runs before first_run are merged into later ones */
@@ -164,157 +157,6 @@ static int note_run(struct sp_extsort *sort, uint64_t offset)
 	return 0;
 }
 
-/* ---- sorting one buffer ---- */
-
-/* Stable radix sort of the keys by value. */
-static void sort_keys(struct key **keys, struct key **spare, size_t n, uint64_t highest)
-{
-	for (unsigned shift = 0; shift < 64 && highest >> shift; shift += RADIX_BITS) {
-		size_t counts[1 << RADIX_BITS] = {0}, at = 0;
-		struct key *swap = *keys;
-
-		for (size_t i = 0; i < n; i++)
-			counts[(*keys)[i].value >> shift & ((1 << RADIX_BITS) - 1)]++;
-		for (size_t i = 0; i < sp_array_size(counts); i++) {
-			size_t count = counts[i];
-
-			counts[i] = at;
-			at += count;
-		}
-		for (size_t i = 0; i < n; i++)
-			(*spare)[counts[(*keys)[i].value >> shift & ((1 << RADIX_BITS) - 1)]++] =
-				(*keys)[i];
-		*keys = *spare;
-		*spare = swap;
-	}
-}
-
-static int compare_words(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* The distinct values of word 0 in order, to free(). Neighbours are often equal, so few are sorted. */
-static uint64_t *list_groups(const struct sp_extsort *sort, size_t *ret_n)
-{
-	uint64_t *groups = malloc((sort->used + 1) * sizeof(*groups));
-	struct {
-		uint64_t group;
-		bool seen;
-	} recent[64] = {{0}};
-	size_t n = 0, unique = 0;
-
-	if (!groups)
-		return NULL;
-	for (size_t i = 0; i < sort->used; i++) {
-		uint64_t group = sort->buffer[i].word[0];
-
-		if (recent[group & 63].seen && recent[group & 63].group == group)
-			continue;
-		recent[group & 63].group = group;
-		recent[group & 63].seen = true;
-		groups[n++] = group;
-	}
-	qsort(groups, n, sizeof(*groups), compare_words);
-	for (size_t i = 0; i < n; i++)
-		if (!unique || groups[unique - 1] != groups[i])
-			groups[unique++] = groups[i];
-	*ret_n = unique;
-	return groups;
-}
-
-static uint32_t group_number(const uint64_t *groups, size_t n, uint64_t group)
-{
-	size_t low = 0, high = n;
-
-	while (high - low > 1) {
-		size_t middle = (low + high) / 2;
-
-		if (groups[middle] <= group)
-			low = middle;
-		else
-			high = middle;
-	}
-	return (uint32_t)low;
-}
-
-/* Records of equal group and time came in order of arrival; few, so insertion does. */
-static void sort_ties(struct sp_extsort *sort)
-{
-	for (size_t i = 1; i < sort->used; i++) {
-		struct key key = sort->keys[i];
-		const struct sp_record *record = &sort->buffer[key.index];
-		size_t at = i;
-
-		while (at &&
-		       sp_record_compare(&sort->buffer[sort->keys[at - 1].index], record) > 0) {
-			sort->keys[at] = sort->keys[at - 1];
-			at--;
-		}
-		sort->keys[at] = key;
-	}
-}
-
-static int compare_keys(const void *a, const void *b, void *records)
-{
-	return sp_record_compare((struct sp_record *)records + ((const struct key *)a)->index,
-				 (struct sp_record *)records + ((const struct key *)b)->index);
-}
-
-/* True if long stretches have equal group and time, which insertion would take too long for. */
-static bool many_ties(const struct sp_extsort *sort)
-{
-	size_t run = 0;
-
-	for (size_t i = 1; i < sort->used; i++) {
-		const struct sp_record *a = &sort->buffer[sort->keys[i - 1].index];
-		const struct sp_record *b = &sort->buffer[sort->keys[i].index];
-
-		run = a->word[0] == b->word[0] && a->word[1] == b->word[1] ? run + 1 : 0;
-		if (run > 64)
-			return true;
-	}
-	return false;
-}
-
-static int sort_buffer(struct sp_extsort *sort)
-{
-	size_t n_groups = 0;
-	sp_cleanup(sp_freep) uint64_t *groups = list_groups(sort, &n_groups);
-	uint64_t least = UINT64_MAX, most = 0, last_group = 0;
-	uint32_t number = 0;
-
-	if (!groups)
-		return -ENOMEM;
-	for (size_t i = 0; i < sort->used; i++) {
-		uint64_t time = sort->buffer[i].word[1];
-
-		least = time < least ? time : least;
-		most = time > most ? time : most;
-	}
-	for (size_t i = 0; i < sort->used; i++) {
-		const struct sp_record *record = &sort->buffer[i];
-
-		if (!i || record->word[0] != last_group)
-			number = group_number(groups, n_groups, record->word[0]);
-		last_group = record->word[0];
-		sort->keys[i] = (struct key){record->word[1] - least, (uint32_t)i, number};
-	}
-	sort_keys(&sort->keys, &sort->spare, sort->used, most - least);
-	if (n_groups > 1) {
-		for (size_t i = 0; i < sort->used; i++)
-			sort->keys[i].value = sort->keys[i].group;
-		sort_keys(&sort->keys, &sort->spare, sort->used, n_groups - 1);
-	}
-	if (many_ties(sort))
-		qsort_r(sort->keys, sort->used, sizeof(*sort->keys), compare_keys, sort->buffer);
-	else
-		sort_ties(sort);
-	return 0;
-}
-
 static int write_run(struct sp_extsort *sort)
 {
 	uint64_t offset = sp_scratch_bytes(sort->scratch);
@@ -323,7 +165,7 @@ static int write_run(struct sp_extsort *sort)
 
 	if (!sort->used)
 		return 0;
-	r = sort_buffer(sort);
+	r = sp_records_sort(sort->buffer, sort->used, &sort->keys, &sort->spare);
 	for (size_t i = 0; r == 0 && i < sort->used; i++)
 		r = append_record(sort, &sort->buffer[sort->keys[i].index], &last);
 	if (r == 0)

@@ -13,12 +13,11 @@
 #include <string.h>
 
 #include "formats/utf8.h"
+#include "userspace/analysis/recording_events.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
-#include "userspace/base/units.h"
 
 #define TEXT_ROOM 16384 /* longer strings are cut */
-#define MAX_META 4096	/* more keys than any recorder writes */
 
 struct sp_recording *sp_recording_new(void)
 {
@@ -69,9 +68,8 @@ void sp_recording_free(struct sp_recording *rec)
 	free(rec);
 }
 
-/* The @index-th string of an event's tail, as it is (paths must stay what the kernel knows). */
-static int take_raw(struct sp_recording *rec, const struct sp_event *event, unsigned index,
-		    const char **ret)
+int sp_recording_take_raw(struct sp_recording *rec, const struct sp_event *event, unsigned index,
+			  const char **ret)
 {
 	char text[TEXT_ROOM];
 
@@ -79,9 +77,8 @@ static int take_raw(struct sp_recording *rec, const struct sp_event *event, unsi
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* The same, made UTF-8. */
-static int take_text(struct sp_recording *rec, const struct sp_event *event, unsigned index,
-		     const char **ret)
+int sp_recording_take_text(struct sp_recording *rec, const struct sp_event *event, unsigned index,
+			   const char **ret)
 {
 	char text[TEXT_ROOM];
 	sp_cleanup(sp_freep) char *repaired = NULL;
@@ -97,7 +94,7 @@ static int take_text(struct sp_recording *rec, const struct sp_event *event, uns
 	return *ret ? 0 : -ENOMEM;
 }
 
-static void note_time(struct sp_recording *rec, uint64_t first, uint64_t last)
+void sp_recording_note_time(struct sp_recording *rec, uint64_t first, uint64_t last)
 {
 	if (first && (!rec->first_time || first < rec->first_time))
 		rec->first_time = first;
@@ -105,7 +102,7 @@ static void note_time(struct sp_recording *rec, uint64_t first, uint64_t last)
 		rec->last_time = last;
 }
 
-static int ensure_process(struct sp_recording *rec, uint32_t number, uint32_t *ret_index)
+int sp_recording_ensure_process(struct sp_recording *rec, uint32_t number, uint32_t *ret_index)
 {
 	uint32_t index = sp_idmap_get(&rec->process_by_number, number);
 	struct sp_process *process;
@@ -149,7 +146,7 @@ static int ensure_lane(struct sp_recording *rec, uint32_t id, struct sp_lane **r
 	return 0;
 }
 
-static int ensure_site(struct sp_recording *rec, uint32_t number, struct sp_site **ret_site)
+int sp_recording_ensure_site(struct sp_recording *rec, uint32_t number, struct sp_site **ret_site)
 {
 	uint32_t index = sp_idmap_get(&rec->site_by_number, number);
 	struct sp_site *site;
@@ -171,7 +168,7 @@ static int lane_is_of(struct sp_recording *rec, struct sp_lane *lane, uint32_t p
 		      uint32_t pid, uint32_t tid, uint64_t time)
 {
 	uint32_t index;
-	int r = process ? ensure_process(rec, process, &index) : 0;
+	int r = process ? sp_recording_ensure_process(rec, process, &index) : 0;
 
 	if (r < 0)
 		return r;
@@ -194,7 +191,7 @@ static int add_call(struct sp_recording *rec, const struct sp_event *event)
 	int r = ensure_lane(rec, call->head.lane, &lane);
 
 	if (r == 0)
-		r = ensure_site(rec, call->site, &site);
+		r = sp_recording_ensure_site(rec, call->site, &site);
 	if (r < 0)
 		return r;
 	rec->calls++;
@@ -203,7 +200,7 @@ static int add_call(struct sp_recording *rec, const struct sp_event *event)
 	site->calls++;
 	if (!lane->first || call->start < lane->first)
 		lane->first = call->start;
-	note_time(rec, call->start, call->end);
+	sp_recording_note_time(rec, call->start, call->end);
 	return 0;
 }
 
@@ -216,9 +213,9 @@ static int add_sample(struct sp_recording *rec, const struct sp_event *event)
 	int r = 0;
 
 	rec->samples++;
-	note_time(rec, sample->time, sample->time);
+	sp_recording_note_time(rec, sample->time, sample->time);
 	if (sample->site) {
-		r = ensure_site(rec, sample->site, &site);
+		r = sp_recording_ensure_site(rec, sample->site, &site);
 		if (r < 0)
 			return r;
 		site->samples++;
@@ -231,7 +228,7 @@ static int add_sample(struct sp_recording *rec, const struct sp_event *event)
 		return lane_is_of(rec, lane, sample->process, sample->pid, sample->tid,
 				  sample->time);
 	}
-	r = ensure_process(rec, sample->process, &process);
+	r = sp_recording_ensure_process(rec, sample->process, &process);
 	if (r == 0)
 		rec->processes[process].samples++;
 	return r;
@@ -244,17 +241,17 @@ static int add_task(struct sp_recording *rec, const struct sp_event *event)
 	struct sp_lane *lane;
 	const char *name;
 	uint32_t index;
-	int r = take_text(rec, event, 0, &name);
+	int r = sp_recording_take_text(rec, event, 0, &name);
 
 	if (r == 0)
 		r = ensure_lane(rec, task->head.lane, &lane);
 	if (r == 0)
-		r = ensure_process(rec, task->process, &index);
+		r = sp_recording_ensure_process(rec, task->process, &index);
 	if (r == 0)
 		r = lane_is_of(rec, lane, task->process, task->pid, task->tid, task->time);
 	if (r < 0)
 		return r;
-	note_time(rec, task->time, task->time);
+	sp_recording_note_time(rec, task->time, task->time);
 	process = &rec->processes[index];
 	lane->announced = true;
 	if (lane->name[0] == '?' && !lane->name[1])
@@ -277,7 +274,7 @@ static int add_task_exit(struct sp_recording *rec, const struct sp_event *event)
 	const struct sp_ev_task_exit *task = (const struct sp_ev_task_exit *)event->head;
 	struct sp_lane *lane;
 	const char *name;
-	int r = take_text(rec, event, 0, &name);
+	int r = sp_recording_take_text(rec, event, 0, &name);
 
 	if (r == 0)
 		r = ensure_lane(rec, task->head.lane, &lane);
@@ -285,7 +282,7 @@ static int add_task_exit(struct sp_recording *rec, const struct sp_event *event)
 		r = lane_is_of(rec, lane, task->process, task->pid, task->tid, task->time);
 	if (r < 0)
 		return r;
-	note_time(rec, task->time, task->time);
+	sp_recording_note_time(rec, task->time, task->time);
 	/* Threads name themselves after they start: the last name says most. */
 	if (name[0])
 		lane->name = name;
@@ -300,10 +297,10 @@ static int add_map(struct sp_recording *rec, const struct sp_event *event)
 	uint32_t process;
 	struct sp_map *map;
 	const char *path;
-	int r = take_raw(rec, event, 0, &path);
+	int r = sp_recording_take_raw(rec, event, 0, &path);
 
 	if (r == 0)
-		r = ensure_process(rec, ev->process, &process);
+		r = sp_recording_ensure_process(rec, ev->process, &process);
 	if (r < 0)
 		return r;
 	map = sp_array_add(&rec->maps, &rec->n_maps, &rec->maps_room);
@@ -323,219 +320,25 @@ static int add_map(struct sp_recording *rec, const struct sp_event *event)
 	return 0;
 }
 
-static int describe_site(struct sp_recording *rec, const struct sp_event *event, uint32_t number,
-			 uint32_t image, int64_t line)
-{
-	struct sp_site *site;
-	const char *name, *file, *tags, *function = "";
-	int r = ensure_site(rec, number, &site);
-
-	if (r < 0 || site->name)
-		return r; /* a name is announced once for each process that uses it */
-	if ((r = take_text(rec, event, 0, &name)) < 0 ||
-	    (r = take_text(rec, event, 1, &file)) < 0 || (r = take_text(rec, event, 2, &tags)) < 0)
-		return r;
-	if (event->head->type == SP_EV_site && (r = take_text(rec, event, 3, &function)) < 0)
-		return r;
-	/* A run-time name that could not be read comes as nothing. */
-	if (!name[0] && (number & SP_SITE_DYNAMIC))
-		return 0;
-	site->name = name;
-	site->file = file;
-	site->tags = tags;
-	site->function = function;
-	site->image = image;
-	site->line = line > 0 ? line : -1;
-	return 0;
-}
-
-static int add_site(struct sp_recording *rec, const struct sp_event *event)
-{
-	const struct sp_ev_site *ev = (const struct sp_ev_site *)event->head;
-
-	/* Where a region ends is no place that calls come from. */
-	if (ev->flags & SP_SITE_END)
-		return 0;
-	return describe_site(rec, event, ev->site, ev->image, ev->line);
-}
-
-static int add_dynamic_site(struct sp_recording *rec, const struct sp_event *event)
-{
-	const struct sp_ev_dynamic_site *ev = (const struct sp_ev_dynamic_site *)event->head;
-
-	return describe_site(rec, event, ev->site, 0, ev->line);
-}
-
-static int add_image(struct sp_recording *rec, const struct sp_event *event)
-{
-	const struct sp_ev_image *ev = (const struct sp_ev_image *)event->head;
-	uint32_t index = (uint32_t)rec->n_images;
-	const char *path, *build_id;
-	struct sp_image *image;
-	int r = take_raw(rec, event, 0, &path);
-
-	if (r == 0)
-		r = take_text(rec, event, 1, &build_id);
-	if (r < 0)
-		return r;
-	image = sp_array_add(&rec->images, &rec->n_images, &rec->images_room);
-	if (!image)
-		return -ENOMEM;
-	*image = (struct sp_image){
-		.number = ev->image,
-		.elf_type = ev->elf_type,
-		.device = ev->device,
-		.inode = ev->inode,
-		.path = path,
-		.build_id = build_id,
-		.error = ev->error,
-	};
-	return sp_idmap_set(&rec->image_by_number, ev->image, index);
-}
-
-static int add_segment(struct sp_recording *rec, const struct sp_event *event)
-{
-	const struct sp_ev_segment *ev = (const struct sp_ev_segment *)event->head;
-	struct sp_segment *segment =
-		sp_array_add(&rec->segments, &rec->n_segments, &rec->segments_room);
-
-	if (!segment)
-		return -ENOMEM;
-	*segment = (struct sp_segment){ev->image, ev->address, ev->file_offset, ev->file_size};
-	return 0;
-}
-
-static int add_process(struct sp_recording *rec, const struct sp_event *event)
-{
-	const struct sp_ev_process *ev = (const struct sp_ev_process *)event->head;
-	const char *exe, *command_line, *source, *job;
-	struct sp_process *process;
-	uint32_t index;
-	int r = ensure_process(rec, ev->process, &index);
-
-	if (r < 0 || (r = take_text(rec, event, 0, &exe)) < 0 ||
-	    (r = take_text(rec, event, 1, &command_line)) < 0 ||
-	    (r = take_text(rec, event, 2, &source)) < 0 || (r = take_text(rec, event, 3, &job)) < 0)
-		return r;
-	if (index == 0)
-		return 0; /* says nothing about anybody */
-	process = &rec->processes[index];
-	process->described = true;
-	process->exe = exe;
-	process->command_line = command_line;
-	process->rank_source = source;
-	process->job = job;
-	process->rank = ev->rank < 0 ? -1 : ev->rank;
-	process->size = ev->size < 0 ? -1 : ev->size;
-	if (ev->pid)
-		process->pid = ev->pid;
-	note_time(rec, ev->time, ev->time);
-	return 0;
-}
-
-static int add_loss(struct sp_recording *rec, const struct sp_event *event)
-{
-	const struct sp_ev_loss *ev = (const struct sp_ev_loss *)event->head;
-	uint64_t key = (uint64_t)ev->cause << 32 | (uint32_t)ev->cpu;
-	uint32_t index = sp_idmap_get(&rec->loss_by_key, key);
-	struct sp_loss *loss;
-
-	if (!ev->count)
-		return 0;
-	if (index == SP_NONE) {
-		index = (uint32_t)rec->n_losses;
-		loss = sp_array_add(&rec->losses, &rec->n_losses, &rec->losses_room);
-		if (!loss || sp_idmap_set(&rec->loss_by_key, key, index) < 0)
-			return -ENOMEM;
-		*loss = (struct sp_loss){.cause = ev->cause, .cpu = ev->cpu};
-	}
-	loss = &rec->losses[index];
-	if (__builtin_add_overflow(loss->count, ev->count, &loss->count))
-		loss->count = UINT64_MAX;
-	if (ev->first && (!loss->first || ev->first < loss->first))
-		loss->first = ev->first;
-	if (ev->last > loss->last)
-		loss->last = ev->last;
-	return 0;
-}
-
-static int add_clock(struct sp_recording *rec, const struct sp_event *event)
-{
-	const struct sp_ev_clock *ev = (const struct sp_ev_clock *)event->head;
-	struct sp_clock *clock = sp_array_add(&rec->clocks, &rec->n_clocks, &rec->clocks_room);
-
-	if (!clock)
-		return -ENOMEM;
-	*clock = (struct sp_clock){ev->monotonic, ev->realtime, ev->boottime, ev->error};
-	return 0;
-}
-
-static int add_meta(struct sp_recording *rec, const struct sp_event *event)
-{
-	const char *key, *value;
-	struct sp_meta *meta;
-	int r = take_text(rec, event, 0, &key);
-
-	if (r == 0)
-		r = take_text(rec, event, 1, &value);
-	if (r < 0 || !key[0])
-		return r;
-	for (size_t i = 0; i < rec->n_meta; i++) {
-		if (rec->meta[i].key == key) {
-			rec->meta[i].value = value;
-			return 0;
-		}
-	}
-	if (rec->n_meta == MAX_META)
-		return 0;
-	meta = sp_array_add(&rec->meta, &rec->n_meta, &rec->meta_room);
-	if (!meta)
-		return -ENOMEM;
-	*meta = (struct sp_meta){key, value};
-	return 0;
-}
-
-static int add_end(struct sp_recording *rec, const struct sp_event *event)
-{
-	const struct sp_ev_end *ev = (const struct sp_ev_end *)event->head;
-
-	rec->ended = true;
-	rec->end_time = ev->time;
-	rec->end_calls = ev->calls;
-	rec->end_samples = ev->samples;
-	note_time(rec, ev->time, ev->time);
-	return take_text(rec, event, 0, &rec->end_reason);
-}
-
 int sp_recording_add(struct sp_recording *rec, const struct sp_event *event)
 {
 	static int (*const handlers[SP_EV_MAX])(struct sp_recording *, const struct sp_event *) = {
-		[SP_EV_call] = add_call,   [SP_EV_sample] = add_sample,
-		[SP_EV_task] = add_task,   [SP_EV_task_exit] = add_task_exit,
-		[SP_EV_map] = add_map,	   [SP_EV_dynamic_site] = add_dynamic_site,
-		[SP_EV_meta] = add_meta,   [SP_EV_clock] = add_clock,
-		[SP_EV_image] = add_image, [SP_EV_segment] = add_segment,
-		[SP_EV_site] = add_site,   [SP_EV_process] = add_process,
-		[SP_EV_loss] = add_loss,   [SP_EV_end] = add_end,
+		[SP_EV_call] = add_call,
+		[SP_EV_sample] = add_sample,
+		[SP_EV_task] = add_task,
+		[SP_EV_task_exit] = add_task_exit,
+		[SP_EV_map] = add_map,
+		[SP_EV_dynamic_site] = sp_recording_add_dynamic_site,
+		[SP_EV_meta] = sp_recording_add_meta,
+		[SP_EV_clock] = sp_recording_add_clock,
+		[SP_EV_image] = sp_recording_add_image,
+		[SP_EV_segment] = sp_recording_add_segment,
+		[SP_EV_site] = sp_recording_add_site,
+		[SP_EV_process] = sp_recording_add_process,
+		[SP_EV_loss] = sp_recording_add_loss,
+		[SP_EV_end] = sp_recording_add_end,
 	};
 	unsigned type = event->head->type;
 
 	return type < SP_EV_MAX && handlers[type] ? handlers[type](rec, event) : 0;
-}
-
-const char *sp_recording_meta(const struct sp_recording *rec, const char *key)
-{
-	for (size_t i = 0; i < rec->n_meta; i++)
-		if (!strcmp(rec->meta[i].key, key))
-			return rec->meta[i].value;
-	return NULL;
-}
-
-int64_t sp_recording_meta_number(const struct sp_recording *rec, const char *key, int64_t otherwise)
-{
-	const char *value = sp_recording_meta(rec, key);
-	uint64_t number;
-
-	return value && sp_parse_count(value, 0, INT64_MAX, &number) == 0 ? (int64_t)number
-									  : otherwise;
 }

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * recording_events.h - what the takers of events share; for recording*.c only.
+ *
+ * recording.c takes what the kernel side sends, recording_facts.c what the recorder wrote.
+ */
+#ifndef SP_ANALYSIS_RECORDING_EVENTS_H
+#define SP_ANALYSIS_RECORDING_EVENTS_H
+
+#include "userspace/analysis/recording.h"
+
+typedef int sp_recording_taker(struct sp_recording *recording, const struct sp_event *event);
+
+sp_recording_taker sp_recording_add_site, sp_recording_add_dynamic_site, sp_recording_add_image,
+	sp_recording_add_segment, sp_recording_add_process, sp_recording_add_loss,
+	sp_recording_add_clock, sp_recording_add_meta, sp_recording_add_end;
+
+/* The entry of a process or a site, made if it is not there. */
+int sp_recording_ensure_process(struct sp_recording *recording, uint32_t number,
+				uint32_t *ret_index);
+int sp_recording_ensure_site(struct sp_recording *recording, uint32_t number,
+			     struct sp_site **ret_site);
+
+/* The @index-th string of an event's tail: as it is (paths must stay what the kernel knows), or
+ * made UTF-8. */
+int sp_recording_take_raw(struct sp_recording *recording, const struct sp_event *event,
+			  unsigned index, const char **ret_text);
+int sp_recording_take_text(struct sp_recording *recording, const struct sp_event *event,
+			   unsigned index, const char **ret_text);
+
+/* Widens the span of times that was seen. */
+void sp_recording_note_time(struct sp_recording *recording, uint64_t first, uint64_t last);
+
+#endif
