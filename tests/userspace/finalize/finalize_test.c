@@ -56,7 +56,7 @@ static void test_order(void)
 					   .end = 2045,
 					   .depth = 1,
 					   .skipped = 7,
-					   .flags = SP_CALL_LEXICAL});
+					   .flags = SP_CALL_CLOSED_BY_OUTER});
 	maker_call(&m, (struct maker_call){.lane = 1,
 					   .site = 1,
 					   .number = 1,
@@ -101,7 +101,7 @@ static void test_order(void)
 	sp_calls_free(&c);
 	CHECK_NUMBER(read_calls(profile, "inner", &c), 1);
 	CHECK_NUMBER(c.skipped[0], 7);
-	CHECK_NUMBER(c.flags[0], SP_CALL_LEXICAL);
+	CHECK_NUMBER(c.flags[0], SP_CALL_CLOSED_BY_OUTER);
 	CHECK_NUMBER(c.parent[0], 1);
 	sp_calls_free(&c);
 	row = sp_profile_row(profile, find_row(profile, "outer"));
