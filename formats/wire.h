@@ -58,7 +58,7 @@ enum sp_call_flag {
 	SP_CALL_CLOSED_BY_EXIT = 1 << 1,  /* the thread ended inside */
 	SP_CALL_CLOSED_BY_EXEC = 1 << 2,  /* the process exec'd inside */
 	SP_CALL_OPEN_AT_END = 1 << 3,	  /* still open when the recording ended */
-	SP_CALL_LEXICAL = 1 << 4,	  /* begun by a scope, so its end cannot be elsewhere */
+	SP_CALL_CLOSED_BY_UNWINDING = 1 << 4, /* its function had returned without ending it */
 };
 
 enum sp_sample_flag {

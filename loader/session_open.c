@@ -48,6 +48,16 @@ static size_t ring_bytes(uint64_t wanted, unsigned cpus)
 	return bytes;
 }
 
+/* A tenth of a second of samples, each with room for its whole stack. */
+static size_t sample_ring_bytes(unsigned hz)
+{
+	size_t bytes = 512u << 10;
+
+	while (bytes < hz * (size_t)110 && bytes < 16u << 20)
+		bytes *= 2;
+	return bytes;
+}
+
 static int open_bpf(struct sp_session *s)
 {
 	unsigned cpus = (unsigned)sysconf(_SC_NPROCESSORS_CONF);
@@ -55,7 +65,7 @@ static int open_bpf(struct sp_session *s)
 
 	s->sizes = (struct sp_bpf_options){
 		.call_ring_bytes = ring_bytes(s->options->ring_bytes, cpus ? cpus : 1),
-		.sample_ring_bytes = 512u << 10,
+		.sample_ring_bytes = sample_ring_bytes(s->options->hz),
 		.control_ring_bytes = 4u << 20,
 		.max_sites = MAX_SITES,
 	};

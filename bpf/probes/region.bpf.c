@@ -118,6 +118,36 @@ sp_inline __u64 site_hash(__u32 site)
 	return hash ? *hash : 0;
 }
 
+struct abandoned {
+	struct stack *st;
+	__u64 sp, now;
+};
+
+static long drop_one(__u32 index, struct abandoned *a)
+{
+	struct frame *outer = outer_frame(a->st);
+
+	if (!outer || outer[1].sp > a->sp)
+		return 1;
+	close_innermost(a->st, outer, a->now, SP_CALL_CLOSED_BY_UNWINDING);
+	return 0;
+}
+
+/* A full stack: the innermost calls that began no deeper on the program's stack than where it is now
+ * have been left without an end (by longjmp, or by a continue in a loop). Real recursion begins ever
+ * deeper, so it loses nothing here. */
+static __noinline int drop_abandoned(struct stack *st, __u64 sp)
+{
+	struct abandoned a = {.st = st, .sp = sp, .now = bpf_ktime_get_ns()};
+
+	if (!st)
+		return 0;
+	bpf_loop(SP_MAX_DEPTH, drop_one, &a, 0);
+	if (st->depth < SP_MAX_DEPTH)
+		st->overflow = 0; /* what was deeper is gone as well */
+	return 0;
+}
+
 sp_inline int on_begin(struct pt_regs *ctx)
 {
 	struct task_struct *task;
@@ -135,6 +165,8 @@ sp_inline int on_begin(struct pt_regs *ctx)
 		if (!st)
 			return 0;
 	}
+	if (st->depth >= SP_MAX_DEPTH)
+		drop_abandoned(st, PT_REGS_SP(ctx));
 	depth = st->depth;
 	if (depth >= SP_MAX_DEPTH) {
 		st->overflow++;
