@@ -31,10 +31,29 @@ for name in results.region_names:
     regions[name] = {"row": region_row(region, include_exclusive=sys.argv[2] == "h5"),
                      "ranks": per_rank}
 samples = {}
+from scope_profiler.h5reader import read_h5
+import glob
+files = {}
+for path in sorted(glob.glob(sys.argv[1] + "/*.h5")):
+    one = read_h5(path)
+    rank = int(path[-8:-3])
+    calls = {}
+    for name in one.region_names:
+        for data in one[name].regions.values():
+            calls[name] = [[int(i) for i in getattr(data, column)]
+                           for column in ("call_ids", "parent_ids", "thread_ids", "start_times_ns", "end_times_ns")]
+    files[rank] = {
+        "threads": [[t["name"], t["num_calls"], t["region_time"]] for t in one.thread_summary(rank)],
+        "graph": len(one.call_graph(rank)),
+        "calls": calls,
+        "hostname": str(one.metadata.get("hostname")),
+        "mpi_size": int(one.metadata.get("mpi_size")),
+        "total_time": one.total_time,
+    }
 for path in find_sample_files(sys.argv[1]) if sys.argv[2] == "h5" else []:
     file = read_samples(path)
     samples[int(file.rank)] = {"hz": int(file.hz), "ticks": int(file.ticks), "samples": len(file.samples)}
-print(json.dumps({"regions": regions, "num_ranks": int(results.num_ranks), "samples": samples,
+print(json.dumps({"regions": regions, "num_ranks": int(results.num_ranks), "samples": samples, "files": files,
                   "total_time": results.total_time}, default=float))
 """
 
@@ -82,6 +101,31 @@ class Judge:
         self.check(close(ours["imbalance"] * 100, row["imbalance"]), f"{kind} {name}: imbalance")
         self.check(ours["ranks"] == row["num_ranks"], f"{kind} {name}: ranks")
 
+    def compare_files(self, directory, theirs):
+        """Threads, call ids and nesting of each .h5 file by itself."""
+        for rank, file in theirs["files"].items():
+            info = json.loads(subprocess.run(
+                [self.options.report, "info", "--json", os.path.join(directory, f"heat_rank{int(rank):05}.h5")]
+                if "demo" in directory else [self.options.report, "info", "--json", directory],
+                capture_output=True, text=True, check=True).stdout)["recordings"][0]
+            calls = [c for columns in file["calls"].values() for c in zip(*columns)]
+            ids = {c[0]: c for c in calls}
+            self.check(len(ids) == len(calls), f"rank {rank}: call ids are not unique")
+            self.check(file["graph"] == len(calls) == info["calls"], f"rank {rank}: calls of the graph")
+            self.check(len(file["threads"]) == info["threads"], f"rank {rank}: threads")
+            self.check(sum(t[1] for t in file["threads"]) == len(calls), f"rank {rank}: calls of threads")
+            for call in calls:
+                parent = ids.get(call[1])
+                if call[1] >= 0:
+                    self.check(parent and parent[2] == call[2] and parent[3] <= call[3] and call[4] <= parent[4],
+                               f"rank {rank}: the parent of {call}")
+            # The time in a thread's outermost calls, added up from ours.
+            for index, thread in enumerate(file["threads"]):
+                roots = sum(c[4] - c[3] for c in calls if c[2] == index and c[1] < 0)
+                self.check(close(thread[2], roots / 1e9), f"rank {rank}: region time of thread {index}")
+            self.check(file["hostname"] == "node1", f"rank {rank}: hostname")
+            self.check(close(file["total_time"], 2.0), f"rank {rank}: length of the run")
+
     def compare(self, directory, kind):
         theirs = self.read(directory, kind)
         ours = self.summary(directory)
@@ -98,6 +142,7 @@ class Judge:
             # Rows in order of entry.
             self.check(other["starts"] == sorted(other["starts"]), f"{kind} {rank['name']}: order")
         if kind == "h5":
+            self.compare_files(directory, theirs)
             # Several files together begin at their first call for scope-profiler.
             if by_name:
                 first = min(r["start_ns"] for r in by_name.values())

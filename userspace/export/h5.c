@@ -21,6 +21,7 @@ struct h5_sink {
 	struct sp_sink_region
 		*regions; /* their strings belong to the recording or to the finalizer */
 	size_t n_regions, regions_room;
+	bool several_pids; /* so a thread's name does not say whose it is */
 };
 
 static void h5_free(void *data)
@@ -162,7 +163,7 @@ static int add_thread(struct h5_sink *sink, uint32_t index, struct sp_error *err
 		.samples = lane->samples,
 	};
 
-	if (sink->unit->unit->processes > 1) {
+	if (sink->several_pids) {
 		if (asprintf(&name, "%s (pid %u)", lane->name, process->pid) < 0) {
 			name = NULL;
 			return sp_error_set(error, -ENOMEM, 0, "out of memory");
@@ -191,6 +192,7 @@ static int add_process(struct h5_sink *sink, uint32_t index, struct sp_error *er
 static int add_members(struct h5_sink *sink, struct sp_error *error)
 {
 	const struct sp_unit *unit = sink->unit->unit;
+	const struct sp_process *all = sink->unit->recording->processes;
 	sp_cleanup(sp_freep) struct numbered *lanes = list_members(sink->unit, true, unit->threads);
 	sp_cleanup(sp_freep) struct numbered *processes =
 		list_members(sink->unit, false, unit->processes);
@@ -198,6 +200,8 @@ static int add_members(struct h5_sink *sink, struct sp_error *error)
 
 	if (!lanes || !processes)
 		return sp_error_set(error, -ENOMEM, 0, "out of memory");
+	for (uint32_t i = 1; i < unit->processes; i++)
+		sink->several_pids |= all[processes[i].index].pid != all[processes[0].index].pid;
 	for (uint32_t i = 0; r == 0 && i < unit->threads; i++)
 		r = add_thread(sink, lanes[i].index, error);
 	for (uint32_t i = 0; r == 0 && i < unit->processes; i++)
