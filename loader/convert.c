@@ -29,7 +29,8 @@ int sp_convert_start(const struct sp_options *options, const struct sp_identity 
 		.gid = identity->gid,
 		.groups = identity->groups,
 		.group_count = identity->group_count,
-		.own_group = true, /* a second Ctrl-C must not cost the recording */
+		.root_files = true, /* the folder may be in one of a user's */
+		.own_group = true,  /* a second Ctrl-C must not cost the recording */
 	};
 	sp_cleanup(sp_closep) int helper = -1;
 	struct sp_error err = {0};

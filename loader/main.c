@@ -14,9 +14,9 @@ static int list(const struct sp_options *o)
 	int status = 0;
 
 	if (o->list[0])
-		return sp_list_file(o->list) < 0;
+		return sp_list_file(o->list);
 	for (size_t i = 0; i < o->pid_count; i++)
-		status |= sp_list_pid(o->pids[i]) < 0;
+		status |= sp_list_pid(o->pids[i]);
 	return status;
 }
 

@@ -171,23 +171,38 @@ static int become(const struct sp_sandbox *box)
 	return 0;
 }
 
+/* The capabilities that are left; all stand in the first word. */
+static uint32_t kept_rights(const struct plan *plan)
+{
+	return plan->root && plan->box->uid == 0 && plan->box->root_files
+		       ? 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH
+		       : 0;
+}
+
 static int drop_rights(const struct plan *plan)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct none[2] = {{0}, {0}};
+	uint32_t keep = kept_rights(plan), have = keep;
+	struct __user_cap_data_struct left[2] = {{0}, {0}};
 	int r;
 
 	/* The bounding set first, since that takes a capability; without it there is none to lose.
 	 */
 	for (int cap = 0; cap < 64; cap++)
-		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EPERM && errno != EINVAL)
+		if ((cap >= 32 || !(keep >> cap & 1)) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 &&
+		    errno != EPERM && errno != EINVAL)
 			return -errno;
 	r = plan->root ? become(plan->box) : 0;
 	if (r < 0)
 		return r;
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 && errno != EINVAL)
 		return -errno;
-	if (syscall(SYS_capset, &head, none) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+	/* A root user that lacks one itself (in a container) has none to hand on. */
+	if (keep && syscall(SYS_capget, &head, left) == 0)
+		have = keep & left[0].permitted;
+	left[0] = (struct __user_cap_data_struct){.effective = have, .permitted = have};
+	left[1] = (struct __user_cap_data_struct){0};
+	if (syscall(SYS_capset, &head, left) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
 	return 0;
 }

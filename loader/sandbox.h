@@ -35,6 +35,7 @@ struct sp_sandbox {
 	gid_t gid;
 	const gid_t *groups;
 	size_t group_count;
+	bool root_files; /* if it is root, it reaches files as root does; nothing else of root's */
 
 	/* Limits; 0: as ours. */
 	uint64_t cpu_seconds;
