@@ -15,7 +15,7 @@ from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, all_zero, check, contains, equal
 
 need_root()
 need_scope_profiler()
-from profile import Profile
+from recording import Profile
 from stamps import Log, compare_lane, ready
 
 CALLS = PROGRAMS / "calls"

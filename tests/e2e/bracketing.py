@@ -10,7 +10,7 @@ from e2e import PROGRAMS, check, equal, good, lost, main, need_root, need_scope_
 
 need_root()
 need_scope_profiler()
-from profile import Profile
+from recording import Profile
 from stamps import Log, compare_exclusive, compare_lane
 
 CALLS = 250_000  # a thread

@@ -15,7 +15,7 @@ from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, files, f
 
 need_root()
 need_scope_profiler()
-from profile import Profile
+from recording import Profile
 from stamps import Log, ready
 
 FAMILY = str(PROGRAMS / "family")

@@ -12,7 +12,7 @@ from e2e import (PROGRAMS, SP_TRACE, check, contains, equal, files, lost, main, 
 
 need_root()
 need_scope_profiler()
-from profile import Profile
+from recording import Profile
 
 FAMILY = str(PROGRAMS / "family")
 CLOSED_BY_EXIT, CLOSED_BY_EXEC = 2, 4

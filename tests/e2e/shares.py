@@ -9,7 +9,7 @@ from e2e import PROGRAMS, check, equal, main, need_root, need_scope_profiler, re
 
 need_root()
 need_scope_profiler()
-from profile import Profile
+from recording import Profile
 
 from scope_profiler.native_samples import read_samples
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""profile.py - a recording's HDF5 file, read with h5py and numpy, without any code of ours.
+"""recording.py - a recording's HDF5 file, read with h5py and numpy, without any code of ours.
 
 Calls are rows in the order of the file: name, start, end, id, parent, thread, native thread id, child
 time, flags.
