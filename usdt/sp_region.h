@@ -211,10 +211,18 @@ typedef struct sp_region_dyn_ *sp_region_t;
 
 #if defined(__x86_64__) && !defined(__ILP32__) && !defined(SP_REGION_PLAIN_PROBES)
 #define SP_STUBS_ 1
+#define SP_CHILDREN_ 1
 /* nop, 5-byte nop, ret, kind. Sixteen-byte aligned, so that the long nop crosses no page. */
 #define SP_CODE_(kind) \
 	".byte 0x90,0x0f,0x1f,0x44,0x00,0x00,0xc3," kind "\n\t" \
 	".4byte _.stapsdt.base-.\n\t.balign 16,0x90\n"
+/* Where a site's call arrives: in the process that made sp_home_v1's page it goes on to the code
+ * above, in a forked child, which finds that page empty, to a place without a long nop. */
+#define SP_ENTRY_(place, child) \
+	"{movq sp_home_v1(%%rip),%%rax|mov rax,sp_home_v1[rip]}\n\t" \
+	"{testq %%rax,%%rax|test rax,rax}\n\tje 985f\n\t" \
+	"{cmpb $0,(%%rax)|cmp byte ptr [rax],0}\n\tjne " place "\n985:\n\t" \
+	SP_WEAK_(child, "notype") ".byte 0x90,0xc3\n\t"
 #define SP_NOPS_ ".fill 64,1,0x90\n\t"
 #define SP_ARGS_BEGIN_ "8@%%rdi 8@%%rsi 8@%%rdx 8@%%rcx"
 #define SP_ARGS_END_ "8@%%rdi 8@%%rsi 8@%%rdx"
@@ -259,19 +267,35 @@ typedef struct sp_region_dyn_ *sp_region_t;
 
 /*
  * One probe: its stub, 64 nops that are never executed (places for uprobes that raise levels), the
- * offset to the pool of level cells, semaphore and note. COMDAT: one a link unit, whatever the
+ * offset to the pool of level cells, semaphore and note - on x86-64 two notes, the second for
+ * forked children: Linux 6.18 turns a uprobe on the 5-byte nop into a call of a page that fork does
+ * not copy, though it copies the call, and a child that ran into it would crash. COMDAT: one a link unit, whatever the
  * number of files. `.ifndef`: once a file, whatever the number of copies of this text, also when
  * LTO has joined files. The byte after `ret` differs, or linkers would fold the stubs; the four
  * bytes after it keep gold from dropping the note's base.
  */
+#define SP_POOL_(stub) \
+	SP_WEAK_(stub "_pool", "object") SP_NOPS_ ".4byte sp_level_pool_v1-.\n\t" \
+	".size " stub "_pool,.-" stub "_pool\n\t"
+#define SP_STUB_NOTE_(stub, place, semaphore, probe, args) \
+	SP_NOTE_("\"G\",\"note\"," stub ",comdat", ".8byte", place, semaphore, probe, args)
+#ifdef SP_CHILDREN_
+#define SP_STUB_BODY_(stub, semaphore, probe, args, kind) \
+	SP_WEAK_(stub "_place", "notype") SP_CODE_(kind) SP_POOL_(stub) ".balign 16,0x90\n\t" \
+	SP_WEAK_(stub, "function") SP_ENTRY_(stub "_place", stub "_child") \
+	".size " stub ",.-" stub "\n\t.popsection\n\t" \
+	SP_STUB_NOTE_(stub, stub "_place", semaphore, probe, args) \
+	SP_STUB_NOTE_(stub, stub "_child", semaphore, probe, args)
+#else
+#define SP_STUB_BODY_(stub, semaphore, probe, args, kind) \
+	SP_WEAK_(stub, "function") SP_CODE_(kind) "\t.size " stub ",.-" stub "\n\t" \
+	SP_POOL_(stub) ".popsection\n\t" SP_STUB_NOTE_(stub, stub, semaphore, probe, args)
+#endif
 #define SP_STUB_(stub, semaphore, probe, args, align, kind) \
 	".ifndef " stub "\n\t" \
 	".pushsection .text." stub ",\"axG\",\"progbits\"," stub ",comdat\n\t.balign 16\n\t" \
-	SP_WEAK_(stub, "function") SP_CODE_(kind) "\t.size " stub ",.-" stub "\n\t" \
-	SP_WEAK_(stub "_pool", "object") SP_NOPS_ ".4byte sp_level_pool_v1-.\n\t" \
-	".size " stub "_pool,.-" stub "_pool\n\t.popsection\n\t" \
+	SP_STUB_BODY_(stub, semaphore, probe, args, kind) \
 	SP_SEMAPHORE_(stub, semaphore, align) \
-	SP_NOTE_("\"G\",\"note\"," stub ",comdat", ".8byte", stub, semaphore, probe, args) \
 	".endif\n\t"
 
 /*
@@ -288,14 +312,17 @@ typedef struct sp_region_dyn_ *sp_region_t;
 	".ifndef sp_level_pool_v1\n\t" \
 	SP_STATE_MEMBER_("sp_level", "sp_level_pool_v1", "awG", "progbits", SP_PAGE_, "object", "128") \
 	SP_STATE_MEMBER_(".bss.sp_skipping_v1", "sp_skipping_v1", "awG", "nobits", "4", "object", "4") \
+	SP_STATE_MEMBER_(".bss.sp_home_v1", "sp_home_v1", "awG", "nobits", "8", "object", "16") \
 	SP_STATE_MEMBER_(".tbss.sp_thread_v1", "sp_thread_v1", "awTG", "nobits", "8", "tls_object", \
 			 "1288") \
 	".endif\n\t"
 
+/* Two texts, since strict compilers allow 4095 characters in one. */
 #define SP_DEFINE_STUBS_() \
 	SP_ASM_(SP_STUB_("sp_begin_stub_v1", "sp_begin_sema_v1", "begin", SP_ARGS_BEGIN_, SP_PAGE_, "1") \
-		SP_STUB_("sp_end_stub_v1", "sp_end_sema_v1", "end", SP_ARGS_END_, "2", "2") \
-		SP_STATE_ SP_NOTE_BASE_ : :)
+		SP_NOTE_BASE_ : :); \
+	SP_ASM_(SP_STUB_("sp_end_stub_v1", "sp_end_sema_v1", "end", SP_ARGS_END_, "2", "2") \
+		SP_STATE_ : :)
 
 /*
  * A descriptor: 32 bytes, offsets relative to its own start, so that nothing is relocated at run
@@ -516,6 +543,52 @@ SP_SHARED_ int64_t sp_skip_end_v1(const void *site, const char *name, uint64_t k
 	return result;
 }
 
+#ifdef SP_CHILDREN_
+
+/* ---- which process this is ---- */
+
+/* [0]: a byte that is 1 in this process and 0 in its forked children. [1] stays 0. */
+extern SP_HIDDEN_ const char *sp_home_v1[2];
+
+/*
+ * Maps a page that fork empties (MADV_WIPEONFORK, Linux 4.14) and writes a 1 to it; where that
+ * cannot be had, all are treated as children. Without libc, whose names for this strict modes hide.
+ */
+SP_SHARED_ void sp_home_make_v1(void)
+{
+	const char *none = SP_NULL_, *home = SP_CAST_(const char *, &sp_home_v1[1]);
+	int64_t page, wiped = -1;
+
+	/* mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) */
+	__asm__ __volatile__("{movl $0x22,%%r10d|mov r10d,0x22}\n\t{movq $-1,%%r8|mov r8,-1}\n\t"
+			     "{xorl %%r9d,%%r9d|xor r9d,r9d}\n\tsyscall"
+			     : "=a"(page)
+			     : "0"(INT64_C(9)), "D"(INT64_C(0)), "S"(INT64_C(4096)), "d"(INT64_C(3))
+			     : "rcx", "r8", "r9", "r10", "r11", "memory");
+	if (page > 0) {
+		/* madvise(page, 4096, MADV_WIPEONFORK) */
+		__asm__ __volatile__("syscall"
+				     : "=a"(wiped)
+				     : "0"(INT64_C(28)), "D"(page), "S"(INT64_C(4096)),
+				       "d"(INT64_C(18))
+				     : "rcx", "r11", "memory");
+		if (!wiped) {
+			*SP_CAST_(volatile char *, page) = 1;
+			home = SP_CAST_(const char *, page);
+		}
+	}
+	/* Another thread may have been faster, and its page is as good. */
+	if ((!__atomic_compare_exchange_n(&sp_home_v1[0], &none, home, 0, __ATOMIC_RELEASE,
+					  __ATOMIC_RELAXED) ||
+	     wiped) && page > 0)
+		__asm__ __volatile__("syscall" /* munmap(page, 4096) */
+				     : "=a"(wiped)
+				     : "0"(INT64_C(11)), "D"(page), "S"(INT64_C(4096))
+				     : "rcx", "r11", "memory");
+}
+
+#endif
+
 /* ---- from a site to the stub ---- */
 
 enum { SP_EDGE_BEGIN_, SP_EDGE_SCOPE_, SP_EDGE_HANDLE_, SP_EDGE_END_, SP_EDGE_NONE_ };
@@ -537,6 +610,10 @@ SP_SHARED_ int64_t sp_gate_v1(const void *desc, const char *name, uint64_t hash,
 	SP_DEFINE_STUBS_();
 	if (edge == SP_EDGE_NONE_)
 		return 0;
+#ifdef SP_CHILDREN_
+	if (SP_UNLIKELY_(!__atomic_load_n(&sp_home_v1[0], __ATOMIC_RELAXED)))
+		sp_home_make_v1();
+#endif
 	(void)*SP_CAST_(const volatile char *, name);
 	if (edge == SP_EDGE_HANDLE_) {
 		uint32_t index = SP_CAST_(const struct sp_region_dyn_ *, desc)->level_index;

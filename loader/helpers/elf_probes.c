@@ -70,7 +70,7 @@ static bool find_kind(const struct sp_elf_file *file, const char *name, const ch
 
 static int locate(struct sp_elf_file *file, struct sp_elf_probe *probe)
 {
-	if (sp_elf_file_offset(file, probe->address, 16, PF_X, &probe->offset) < 0)
+	if (sp_elf_file_offset(file, probe->address, 1, PF_X, &probe->offset) < 0)
 		return -EFAULT;
 	if (probe->semaphore &&
 	    (probe->semaphore % 2 ||
