@@ -57,6 +57,19 @@ print(json.dumps({"regions": regions, "num_ranks": int(results.num_ranks), "samp
                   "total_time": results.total_time}, default=float))
 """
 
+# A profile of scope-profiler's own.
+FOREIGN = r"""
+import sys, time
+from scope_profiler import ProfileManager
+
+ProfileManager.setup(file_path=sys.argv[1])
+for i in range(20):
+    with ProfileManager.profile_region("outer"):
+        with ProfileManager.profile_region("inner"):
+            time.sleep(0.0001 * (i % 3))
+ProfileManager.finalize()
+"""
+
 
 def close(a, b):
     return abs(a - b) <= 1e-9 * max(abs(a), abs(b)) + 1e-15
@@ -177,6 +190,11 @@ def main():
         judge.compare(out, "h5")
         judge.compare(os.path.join(out, "spt"), "spt")
     judge.compare(os.path.join(options.work, "demo", "other"), "h5")
+    foreign = os.path.join(options.work, "foreign")
+    os.makedirs(foreign)
+    subprocess.run([python, "-c", FOREIGN, "foreign_rank00000.h5"], cwd=foreign, check=True,
+                   stdout=subprocess.DEVNULL)
+    judge.compare(foreign, "foreign")
     print(f"{judge.checks} checks, {len(judge.problems)} failed")
     return 1 if judge.problems or not judge.checks else 0
 
