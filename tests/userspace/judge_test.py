@@ -34,7 +34,7 @@ samples = {}
 from scope_profiler.h5reader import read_h5
 import glob
 files = {}
-for path in sorted(glob.glob(sys.argv[1] + "/*.h5")):
+for path in sorted(glob.glob(sys.argv[1] + "/*.h5")) if sys.argv[2] == "h5" else []:
     one = read_h5(path)
     rank = int(path[-8:-3])
     calls = {}
