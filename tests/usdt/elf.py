@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Reads from an ELF file what sp_region.h puts there: notes, stubs, descriptors; little-endian, 64 bit.
 
 Independent of the recorder's scanner on purpose: it judges the header by the layout as written down.

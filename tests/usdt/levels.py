@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Builds levels/ with several compilers and sanitizers, also for aarch64, and runs it.
 
 Usage: levels.py SOURCE_ROOT WORK_DIR

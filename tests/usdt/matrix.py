@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Builds one program in every way a user might, and judges each result.
 
 Usage: matrix.py SOURCE_ROOT WORK_DIR [OPTION...]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Real tracers as judges of the probes, as root: bpftrace, perf, and bare uprobes of the kernel.
 
 Usage: traced.py SOURCE_ROOT WORK_DIR count|redzone|levels|perf

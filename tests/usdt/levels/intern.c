@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * sp_region_intern() from many threads at once: equal names, equal handles, whole records.
  * The stand-ins for the stubs see what a handle fires.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Which calls fire when a recorder thins: the skip level, without a tracer. The program raises its
  * own semaphores and level cells, found as a recorder finds them, and stand-ins for the stubs see

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Forty regions, each of which can be begun and ended at several places: by name in two files, by
  * handle, as a scope. And the stubs' stand-ins, which note what fired.

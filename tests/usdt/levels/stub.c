@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Stand-ins for the stubs: the header's are weak, so that these win, and see what a probe would. */
 #include "regions.h"
 

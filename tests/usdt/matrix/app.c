@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The main file of the matrix program. Arguments: a number: repeat everything so often; "raise":
  * lift the semaphores from inside, so that gates and stubs run without a tracer; "traced": wait

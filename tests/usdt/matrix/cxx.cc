@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The C++ file of the matrix program: templates, lambdas, members, exceptions, static initializers.
  */
 #include <stdexcept>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* With -DSP_REGION_DISABLE: no code, no section, no argument evaluated. */
 #include "usdt/sp_region.h"
 

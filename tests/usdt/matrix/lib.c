@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* A shared library of the matrix program, built twice: UNIT is `one` or `two`. */
 #include "unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* The second file of the matrix program: ends what app.c begins, and owns the inline function. */
 #include "unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the files of the matrix program share: a table of the calls it makes, which outside judges
  * compare with what they saw, and inline functions with regions, which every file gets a copy of.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Functions that keep their data where a careless probe writes: in registers and below the stack
  * pointer. Waits for a tracer if told so ("traced"), then calls them ROUNDS times and prints a

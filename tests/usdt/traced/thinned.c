@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Calls regions of several kinds from two threads while a test thins them from outside. Waits for
  * the tracer, runs phase after phase as it reads lines from its input, a number of calls in each,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Prints scope-profiler's own line profile of .sps files as JSON: {region: [[file, line, samples]]}.
 
 Run by the Python that has scope-profiler installed. Prefers addr2line, whose answers depend less on

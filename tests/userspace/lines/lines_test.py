@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Tests `sp-report lines` on real programs: against addr2line, scope-profiler and its own views.
 
 Usage: lines_test.py SP_REPORT MAKE_PROFILE SYMBOLS_TEST SOURCES WORK

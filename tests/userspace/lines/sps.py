@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Writes .sps files, in either byte order, for the tests of `sp-report lines`."""
 
 import struct

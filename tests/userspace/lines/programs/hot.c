@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Hot lines in a function of its own, an inlined one, and a static one. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 static inline __attribute__((always_inline)) double square(double x)
 {
 	return x * x;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 // Templates, an anonymous namespace, an operator, a lambda.
 #include <cstdio>
 #include <vector>
