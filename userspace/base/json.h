@@ -2,8 +2,8 @@
  *
  * json.h - writes JSON to a stream, two spaces a level.
  *
- * In an object every value has a key, in an array the key is NULL. Strings that are not UTF-8 have the
- * bad bytes replaced; numbers that JSON cannot hold (not a number, infinite) become null.
+ * In an object every value has a key, in an array the key is NULL. Strings that are not UTF-8 have
+ * the bad bytes replaced; numbers that JSON cannot hold (not a number, infinite) become null.
  */
 #ifndef SP_BASE_JSON_H
 #define SP_BASE_JSON_H
