@@ -23,6 +23,11 @@ enum {
 	SP_ITERATE_FLUSH = 2, /* emit the calls that are still open */
 };
 
+enum {
+	SP_TARGET_SHOWN = 1,
+	SP_TARGET_HIDDEN = 2, /* until it execs */
+};
+
 /* Cookie of a probe: how to get from the descriptor's address to a site's number.
  *   bits 0-31  number of the site of the first descriptor
  *   bits 32-63 address of the first descriptor - address of the probe, modulo 2^32

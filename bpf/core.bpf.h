@@ -41,7 +41,7 @@ struct lane {
 	__u32 lane;
 	__u32 process;
 	__u32 announced; /* 0 if the control ring was full */
-	__u32 reserved;
+	__u32 hidden; /* not sampled: a copy of the recorder that has yet to exec the command */
 };
 
 struct {
@@ -106,7 +106,7 @@ struct {
 	__type(value, __u32);
 } names SEC(".maps");
 
-/* Thread groups that the task iterator gives lanes to. */
+/* Thread groups that the task iterator gives lanes to, with SP_TARGET_*. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

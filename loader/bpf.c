@@ -247,9 +247,9 @@ int sp_bpf_set_site(struct sp_bpf *b, unsigned site, uint64_t hash)
 	return 0;
 }
 
-int sp_bpf_add_target(struct sp_bpf *b, pid_t pid)
+int sp_bpf_add_target(struct sp_bpf *b, pid_t pid, bool hidden)
 {
-	__u32 key = (__u32)pid, value = 1;
+	__u32 key = (__u32)pid, value = hidden ? SP_TARGET_HIDDEN : SP_TARGET_SHOWN;
 
 	return bpf_map_update_elem(bpf_map__fd(b->skel->maps.targets), &key, &value, BPF_ANY)
 		       ? -errno

@@ -43,8 +43,9 @@ bool sp_bpf_has_multi(const struct sp_bpf *bpf);
 /* The name hash of a site; 0 < @site < max_sites. */
 int sp_bpf_set_site(struct sp_bpf *bpf, unsigned site, uint64_t hash);
 
-/* Threads of this thread group get lanes at the next sp_bpf_find_tasks(). */
-int sp_bpf_add_target(struct sp_bpf *bpf, pid_t pid);
+/* Threads of this thread group get lanes at the next sp_bpf_find_tasks(). @hidden: they are not sampled
+ * until they exec. */
+int sp_bpf_add_target(struct sp_bpf *bpf, pid_t pid, bool hidden);
 int sp_bpf_find_tasks(struct sp_bpf *bpf);
 /* Lanes that have not ended. */
 int sp_bpf_live(const struct sp_bpf *bpf);

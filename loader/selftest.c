@@ -90,7 +90,7 @@ static int run_program(struct sp_bpf *bpf, int helper, struct outcome *o)
 		return r;
 	}
 	close(sp_take_fd(&out_write));
-	r = sp_bpf_add_target(bpf, pid);
+	r = sp_bpf_add_target(bpf, pid, false);
 	if (r == 0)
 		r = sp_bpf_find_tasks(bpf);
 	if (r == 0 && write(in_write, "g", 1) != 1)

@@ -122,11 +122,11 @@ static int add_targets(struct sp_session *s)
 		pid_t *children = NULL;
 		size_t count = 0;
 
-		r = sp_bpf_add_target(s->bpf, s->options->pids[i]);
+		r = sp_bpf_add_target(s->bpf, s->options->pids[i], false);
 		if (r == 0 && sp_proctree_descendants(s->options->pids[i], &children, &count) < 0)
 			count = 0;
 		for (size_t k = 0; k < count && r == 0; k++)
-			r = sp_bpf_add_target(s->bpf, children[k]);
+			r = sp_bpf_add_target(s->bpf, children[k], false);
 		free(children);
 	}
 	if (r == 0)
@@ -155,7 +155,8 @@ static void say_cannot_sample(int r, unsigned hz)
 	}
 	if (r == -EINVAL && most && hz > most) {
 		sp_log_error("the kernel allows %u samples a second at most, not %u", most, hz);
-		sp_log_hint("use -F %u, or raise it: sysctl kernel.perf_event_max_sample_rate=%u", most, hz);
+		sp_log_hint("use -F %u, or raise it: sysctl kernel.perf_event_max_sample_rate=%u",
+			    most, hz);
 		return;
 	}
 	sp_log_error("cannot sample: %s", strerror(-r));
@@ -202,7 +203,7 @@ int sp_session_start_targets(struct sp_session *s)
 			r = sp_command_prepare(s->options->command, &s->identity, &s->command);
 		if (r == 0) {
 			sp_processes_hide(s->processes, sp_command_pid(s->command));
-			r = sp_bpf_add_target(s->bpf, sp_command_pid(s->command));
+			r = sp_bpf_add_target(s->bpf, sp_command_pid(s->command), true);
 		}
 	} else {
 		r = 0;

@@ -23,7 +23,7 @@ int sp_sample(struct bpf_perf_event_data *ctx)
 	struct frame *outer;
 	long n;
 
-	if (!lane || !control.enabled)
+	if (!lane || lane->hidden || !control.enabled)
 		return 0;
 	ring = ring_of_cpu(&sample_rings);
 	rec = ring ? bpf_ringbuf_reserve(ring, sizeof(*rec), 0) : NULL;

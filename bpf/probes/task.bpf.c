@@ -38,6 +38,7 @@ int BPF_PROG(sp_exec, struct task_struct *task, int old_pid, struct linux_binprm
 	if (st)
 		close_calls(st, 0, bpf_ktime_get_ns(), SP_CALL_CLOSED_BY_EXEC);
 	before = lane->process;
+	lane->hidden = 0;
 	start_lane(task, lane, 0, SP_TASK_EXEC, before);
 	if (st) {
 		st->lane = lane->lane;
@@ -96,8 +97,9 @@ sp_inline void find(struct task_struct *task)
 	__u32 tgid = task->tgid;
 	struct task_struct *leader = task->group_leader;
 	struct lane *first, *lane;
+	__u32 *target = bpf_map_lookup_elem(&targets, &tgid);
 
-	if (!bpf_map_lookup_elem(&targets, &tgid))
+	if (!target)
 		return;
 	if (bpf_task_storage_get(&lanes, task, 0, 0))
 		return;
@@ -108,6 +110,7 @@ sp_inline void find(struct task_struct *task)
 		return;
 	}
 	__sync_fetch_and_add(&control.live, 1);
+	lane->hidden = *target == SP_TARGET_HIDDEN;
 	start_lane(task, lane, first ? first->process : 0, SP_TASK_FOUND, 0);
 }
 
