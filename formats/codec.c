@@ -2,7 +2,8 @@
  *
  * codec.c - tables made from events.def, checks of records, packing and unpacking.
  *
- * Invariant: nothing here reads or writes outside the lengths that it was given, whatever the bytes.
+ * Invariant: nothing here reads or writes outside the lengths that it was given, whatever the
+ * bytes.
  */
 #include "formats/codec.h"
 
@@ -21,8 +22,12 @@
 #define SP_TAIL_SIZE_ADDRS +8
 #include "formats/events.def"
 
-/* SP_FIELD does not know its event, so offsets are not to be had here: fill_tables() adds up the sizes. */
-#define SP_EVENT(id, ev, tail, doc) {#ev, doc, id, sizeof(struct sp_ev_##ev), SP_TAIL_##tail, 0, {
+/* SP_FIELD does not know its event, so offsets are not to be had here: fill_tables() adds up the
+ * sizes. */
+#define SP_EVENT(id, ev, tail, doc) \
+	{ \
+#ev, doc, id, sizeof(struct sp_ev_##ev), SP_TAIL_##tail, 0, \
+		{
 #define SP_FIELD(type, name, doc) {#name, doc, 0, SP_T_##type},
 #define SP_EVENT_END(ev) \
 	} \
@@ -37,8 +42,11 @@ static const struct sp_event_desc *by_type[SP_EV_MAX];
 
 static const uint8_t type_bytes[] = {
 	[SP_T_u16] = 2, [SP_T_u32] = 4, [SP_T_u64] = 8, [SP_T_s32] = 4, [SP_T_s64] = 8};
-static const char *const type_names[] = {
-	[SP_T_u16] = "u16", [SP_T_u32] = "u32", [SP_T_u64] = "u64", [SP_T_s32] = "s32", [SP_T_s64] = "s64"};
+static const char *const type_names[] = {[SP_T_u16] = "u16",
+					 [SP_T_u32] = "u32",
+					 [SP_T_u64] = "u64",
+					 [SP_T_s32] = "s32",
+					 [SP_T_s64] = "s64"};
 static const char *const tail_names[] = {
 	[SP_TAIL_NONE] = "none", [SP_TAIL_TEXT] = "text", [SP_TAIL_ADDRS] = "addrs"};
 
@@ -128,23 +136,28 @@ static const struct {
 	const char *name, *help;
 } losses[SP_LOSS_MAX] = {
 	[SP_LOSS_NONE] = {"unknown cause", "a newer sp-trace wrote this recording"},
-	[SP_LOSS_CALL_RING_FULL] = {"call ring full",
-				    "the recorder could not keep up: give it a CPU or a larger --ring-size"},
+	[SP_LOSS_CALL_RING_FULL] =
+		{"call ring full",
+		 "the recorder could not keep up: give it a CPU or a larger --ring-size"},
 	[SP_LOSS_SAMPLE_RING_FULL] = {"sample ring full", "sample less often (-F)"},
 	[SP_LOSS_CONTROL_RING_FULL] = {"control ring full",
 				       "threads or mappings came faster than they could be noted"},
-	[SP_LOSS_STORAGE] = {"no task storage", "the kernel had no memory for a thread's open regions"},
+	[SP_LOSS_STORAGE] = {"no task storage",
+			     "the kernel had no memory for a thread's open regions"},
 	[SP_LOSS_DEPTH] = {"nested too deeply", "regions more than 80 deep are not recorded"},
-	[SP_LOSS_UNMATCHED_END] = {"end without a begin",
-				   "the region began before the recording, or its begin is missing"},
-	[SP_LOSS_UNKNOWN_SITE] = {"unknown region site", "the binary's region table could not be read"},
+	[SP_LOSS_UNMATCHED_END] =
+		{"end without a begin",
+		 "the region began before the recording, or its begin is missing"},
+	[SP_LOSS_UNKNOWN_SITE] = {"unknown region site",
+				  "the binary's region table could not be read"},
 	[SP_LOSS_TABLE_FULL] = {"name table full", "the program makes too many names at run time"},
 	[SP_LOSS_NAME_UNREADABLE] = {"name unreadable", "the name's memory could not be read"},
 	[SP_LOSS_PROGRAM_SKIPPED] = {"probe skipped by the kernel",
 				     "a BPF program was still running on that CPU"},
 	[SP_LOSS_STACK_UNREADABLE] = {"stack unreadable", "the sample is kept without its stack"},
 	[SP_LOSS_DISK] = {"not written", "the disk was full or refused the data"},
-	[SP_LOSS_SAMPLE_THROTTLED] = {"sample not taken", "the kernel throttled sampling: use a lower -F"},
+	[SP_LOSS_SAMPLE_THROTTLED] = {"sample not taken",
+				      "the kernel throttled sampling: use a lower -F"},
 };
 
 const char *sp_loss_name(unsigned cause)
@@ -292,7 +305,8 @@ char *sp_schema_text(void)
 
 		fprintf(f, "event %u %s %s\n", ev->type, ev->name, tail_names[ev->tail]);
 		for (unsigned k = 0; k < ev->field_count; k++)
-			fprintf(f, "field %s %s\n", type_names[ev->fields[k].type], ev->fields[k].name);
+			fprintf(f, "field %s %s\n", type_names[ev->fields[k].type],
+				ev->fields[k].name);
 	}
 	if (fclose(f)) {
 		free(text);
@@ -307,7 +321,7 @@ static int parse_event_line(struct sp_schema *schema, const char *line, struct s
 	unsigned id;
 	struct schema_event *ev;
 
-	if (sscanf(line, "event %u %63s %15s", &id, name, tail) != 3 || id == 0 || id >= SP_EV_MAX)
+	if (sscanf(line, "event %4u %63s %15s", &id, name, tail) != 3 || id == 0 || id >= SP_EV_MAX)
 		return -EBADMSG;
 	ev = &schema->events[id];
 	if (ev->present)
@@ -338,7 +352,8 @@ static int parse_field_line(struct schema_event *ev, const char *line)
 	return 0;
 }
 
-int sp_schema_parse(const char *text, size_t bytes, struct sp_schema **ret_schema, struct sp_error *err)
+int sp_schema_parse(const char *text, size_t bytes, struct sp_schema **ret_schema,
+		    struct sp_error *err)
 {
 	struct sp_schema *schema = calloc(1, sizeof(*schema));
 	struct schema_event *ev = NULL;
@@ -380,8 +395,8 @@ void sp_schema_free(struct sp_schema *schema)
 	free(schema);
 }
 
-static const uint8_t *decode_fields(const struct schema_event *se, uint64_t *last, const uint8_t *in,
-				    const uint8_t *end, char *out)
+static const uint8_t *decode_fields(const struct schema_event *se, uint64_t *last,
+				    const uint8_t *in, const uint8_t *end, char *out)
 {
 	for (unsigned i = 0; i < se->count; i++) {
 		in = get_delta(in, end, &last[2 + i]);
