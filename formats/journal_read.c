@@ -60,8 +60,8 @@ static int stop(struct sp_journal *j, const char *reason)
 
 static bool header_is_sane(const struct sp_journal *j)
 {
-	return j->header.magic == SP_JOURNAL_BLOCK_MAGIC && j->header.bytes <= SP_JOURNAL_BLOCK_MAX &&
-	       j->header.sequence == j->sequence;
+	return j->header.magic == SP_JOURNAL_BLOCK_MAGIC &&
+	       j->header.bytes <= SP_JOURNAL_BLOCK_MAX && j->header.sequence == j->sequence;
 }
 
 /* Reads the next block. 1, 0 at the end of what is good, -errno. */
@@ -95,7 +95,8 @@ static int next_block(struct sp_journal *j)
 		return r == -ENODATA ? stop(j, "the file became shorter while it was read") : r;
 	crc = j->header.crc;
 	j->header.crc = 0;
-	if (sp_crc32c(sp_crc32c(0, &j->header, sizeof(j->header)), j->block, j->header.bytes) != crc)
+	if (sp_crc32c(sp_crc32c(0, &j->header, sizeof(j->header)), j->block, j->header.bytes) !=
+	    crc)
 		return stop(j, "a block's checksum is wrong");
 	j->offset += sizeof(j->header) + j->header.bytes;
 	j->sequence++;
@@ -175,7 +176,8 @@ int sp_journal_next(struct sp_journal *j, const struct sp_event **ret_event)
 		r = sp_codec_decode(j->schema, &j->codec, j->block + j->at, j->header.bytes - j->at,
 				    &j->event, &used);
 		if (r < 0)
-			return stop(j, "a block's events are damaged although its checksum is right");
+			return stop(j,
+				    "a block's events are damaged although its checksum is right");
 		j->at += used;
 		j->events_left--;
 		if (j->event.head->type == SP_EV_NONE)
@@ -198,8 +200,8 @@ void sp_journal_rewind(struct sp_journal *j)
 	j->reason = NULL;
 }
 
-bool sp_journal_intact(const struct sp_journal *j, uint64_t *ret_good_bytes, uint64_t *ret_file_bytes,
-		       const char **ret_reason)
+bool sp_journal_intact(const struct sp_journal *j, uint64_t *ret_good_bytes,
+		       uint64_t *ret_file_bytes, const char **ret_reason)
 {
 	*ret_good_bytes = j->offset;
 	*ret_file_bytes = j->file_bytes;

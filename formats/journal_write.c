@@ -153,7 +153,8 @@ static int find_stream(struct sp_journal_writer *w, unsigned number, size_t *ret
 }
 
 /* An event too long for a stream's buffer gets a block of its own. */
-static int add_huge(struct sp_journal_writer *w, uint16_t number, const struct sp_head *event, size_t bound)
+static int add_huge(struct sp_journal_writer *w, uint16_t number, const struct sp_head *event,
+		    size_t bound)
 {
 	struct sp_codec_state *codec = calloc(1, sizeof(*codec));
 	uint8_t *block = malloc(sizeof(struct sp_block_header) + bound);
@@ -162,7 +163,8 @@ static int add_huge(struct sp_journal_writer *w, uint16_t number, const struct s
 	if (codec && block && bound <= SP_JOURNAL_BLOCK_MAX) {
 		size_t n = sp_codec_encode(codec, event, block + sizeof(struct sp_block_header));
 
-		r = write_block(w, block, sizeof(struct sp_block_header) + n, SP_BLOCK_EVENTS, number, 1);
+		r = write_block(w, block, sizeof(struct sp_block_header) + n, SP_BLOCK_EVENTS,
+				number, 1);
 	} else {
 		w->lost++;
 	}
