@@ -9,9 +9,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "loader/elf_limits.h"
@@ -22,6 +24,8 @@
 struct image {
 	uint64_t device, inode, size;
 	int64_t mtime, ctime;
+	uint64_t build_id; /* its hash, 0 none */
+	bool overlay;	   /* seen through overlayfs, which gives a file other numbers */
 	struct sp_armed *armed;
 };
 
@@ -98,6 +102,29 @@ static bool is_known(const struct sp_images *images, const struct image *key)
 			return true;
 	}
 	return false;
+}
+
+/* A file on overlayfs is also one on the file system below, under other numbers, and the kernel
+ * tells us now the one, now the other. Its probes are the same: armed twice, each call would count
+ * twice. What overlayfs hands through is compared, and the build-id. */
+static bool is_armed_below(const struct sp_images *images, const struct image *key)
+{
+	for (size_t i = 0; i < images->count; i++) {
+		const struct image *have = &images->list[i];
+
+		if (have->armed && have->overlay != key->overlay && have->size == key->size &&
+		    have->mtime == key->mtime && have->ctime == key->ctime &&
+		    (key->build_id ? have->build_id == key->build_id : have->inode == key->inode))
+			return true;
+	}
+	return false;
+}
+
+static bool on_overlay(int fd)
+{
+	struct statfs s;
+
+	return fstatfs(fd, &s) == 0 && s.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
 static int keep_event(struct found *f, const struct sp_head *event)
@@ -227,6 +254,20 @@ static void write_events(struct sp_images *images, struct found *f, const char *
 	}
 }
 
+/* Leaves what symbols need. */
+static void drop_probes(struct found *f)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < f->event_count; i++)
+		if (f->events[i]->type == SP_EV_segment)
+			f->events[kept++] = f->events[i];
+		else
+			free(f->events[i]);
+	f->event_count = kept;
+	f->probe_count = 0;
+}
+
 static int take_image(struct sp_images *images, struct found *f, size_t index, struct image *key,
 		      int fd, const char *path)
 {
@@ -238,6 +279,11 @@ static int take_image(struct sp_images *images, struct found *f, size_t index, s
 		sp_log_warning("%s: %s; its regions may be missing", path,
 			       why ? why : strerror(-r));
 	f->image.error = r;
+	key->build_id = f->build_id[0] ? sp_name_hash(f->build_id, strlen(f->build_id)) : 0;
+	if (f->probe_count && is_armed_below(images, key)) {
+		sp_log_verbose("%s is armed already, under its other name on overlayfs", path);
+		drop_probes(f);
+	}
 	if (f->probe_count) {
 		r = number_sites(images, f, &base);
 		if (r == 0)
@@ -321,6 +367,7 @@ int sp_images_add(struct sp_images *images, const int *fds, const char *const *p
 			.size = (uint64_t)st.st_size,
 			.mtime = timespec_ns(st.st_mtim),
 			.ctime = timespec_ns(st.st_ctim),
+			.overlay = on_overlay(fds[i]),
 		};
 		for (size_t k = 0; k < fresh && !known; k++)
 			known = keys[k].inode == key.inode && keys[k].device == key.device;
