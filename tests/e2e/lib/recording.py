@@ -38,10 +38,9 @@ class Profile:
         self.flags = extra["flags"][:]
         self.skipped = extra["skipped"][:]
         self.depth = extra["depth"][:]
-        table = file["thread_table"]
-        by_index = dict(zip(table["index"][:].tolist(), table["native_id"][:].tolist()))
+        table = file.get("thread_table")  # none: neither calls nor samples
+        by_index = dict(zip(table["index"][:].tolist(), table["native_id"][:].tolist())) if table else {}
         self.threads = sorted(by_index.values())
-        self.thread_names = text(table["name"][:])
         self.tid = np.array([by_index[t] for t in self.thread.tolist()], np.int64)
         self.exclusive = dict(zip(text([self.names[i] for i in ids]), index["exclusive_totals"][:].tolist()))
         self.statistics = dict(zip([self.names[i] for i in ids], index["summary_statistics"][:]))
