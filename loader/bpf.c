@@ -399,6 +399,22 @@ int sp_bpf_losses(const struct sp_bpf *b, unsigned cpu, unsigned cause,
 	return bpf_map_lookup_elem(bpf_map__fd(b->skel->maps.losses), &key, ret_loss) ? -errno : 0;
 }
 
+uint64_t sp_bpf_take_losses(struct sp_bpf *b, unsigned cause)
+{
+	struct sp_loss_count loss, none = {0};
+	uint64_t sum = 0;
+
+	for (unsigned cpu = 0; cpu < b->cpus; cpu++) {
+		__u32 key = cpu * SP_LOSS_MAX + cause;
+
+		if (sp_bpf_losses(b, cpu, cause, &loss) < 0 || !loss.count)
+			continue;
+		sum += loss.count;
+		(void)bpf_map_update_elem(bpf_map__fd(b->skel->maps.losses), &key, &none, BPF_ANY);
+	}
+	return sum;
+}
+
 uint64_t sp_bpf_skipped(const struct sp_bpf *b)
 {
 	struct bpf_program *program;

@@ -74,6 +74,8 @@ int sp_bpf_stop(struct sp_bpf *bpf, uint64_t *ret_time);
 /* Losses of a cause on a CPU so far. */
 int sp_bpf_losses(const struct sp_bpf *bpf, unsigned cpu, unsigned cause,
 		  struct sp_loss_count *ret_loss);
+/* The same on all CPUs, and forgets them. Only while nothing is recorded. */
+uint64_t sp_bpf_take_losses(struct sp_bpf *bpf, unsigned cause);
 /* Runs of programs that the kernel skipped because one was active on the CPU. */
 uint64_t sp_bpf_skipped(const struct sp_bpf *bpf);
 

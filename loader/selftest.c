@@ -135,6 +135,8 @@ static int attempt(struct sp_bpf *bpf, int helper, bool fast, struct outcome *o,
 	if (r == 0)
 		r = sp_rings_drain_control(rings);
 	sp_rings_free(rings);
+	/* The calls may be more than a small ring takes: seen they were. */
+	o->recorded += (unsigned)sp_bpf_take_losses(bpf, SP_LOSS_CALL_RING_FULL);
 	if (r < 0) {
 		sp_images_free(images);
 		return r;
