@@ -35,6 +35,8 @@ enum {
 #define SP_COOKIE(first_distance, first_site) ((__u64)(__u32)(first_distance) << 32 | (__u32)(first_site))
 #define SP_DESCRIPTOR_BYTES 32
 
+#define SP_NEAR_STACKS 1024 /* a power of two; a page each */
+
 struct sp_loss_count {
 	__u64 count;
 	__u64 first, last; /* ns */

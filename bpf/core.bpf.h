@@ -29,6 +29,7 @@ struct frame {
 /* The open calls of a thread; made at its first region. Two records a thread, since most threads of
  * most programs never enter a region, and this one takes a page. */
 struct stack {
+	__u64 task; /* whose it is, in near_stacks; 0: free */
 	__u32 depth;
 	__u32 overflow; /* begins beyond the limit whose ends are still to come */
 	__u32 lane;
@@ -51,12 +52,21 @@ struct {
 	__type(value, struct lane);
 } lanes SEC(".maps");
 
+/* Where a thread's stack is: here, by the low bits of its id, which one inlined lookup finds, … */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SP_NEAR_STACKS);
+	__type(key, __u32);
+	__type(value, struct stack);
+} near_stacks SEC(".maps");
+
+/* … or, if another thread was there before it, in its task storage, which takes four times as long. */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct stack);
-} stacks SEC(".maps");
+} far_stacks SEC(".maps");
 
 /* Sizes of the rings and of the arrays are set by the loader. */
 struct ring {
@@ -138,6 +148,54 @@ static __noinline int lose(__u32 cause, __u64 count)
 	loss->last = now;
 	__sync_fetch_and_add(&loss->count, count);
 	return 0;
+}
+
+sp_inline struct stack *near_stack(__u32 tid)
+{
+	__u32 key = tid % SP_NEAR_STACKS;
+
+	return bpf_map_lookup_elem(&near_stacks, &key);
+}
+
+/* The thread's stack, NULL if it has none. @tid: its id, or the one that it had before an exec. */
+sp_inline struct stack *stack_of(struct task_struct *task, __u32 tid)
+{
+	struct stack *st = near_stack(tid);
+
+	if (st && st->task == (__u64)task)
+		return st;
+	return bpf_task_storage_get(&far_stacks, task, 0, 0);
+}
+
+/* Gives a thread that has a lane its stack. */
+static __noinline struct stack *make_stack(struct task_struct *task, struct lane *lane)
+{
+	struct stack *st;
+
+	if (!task || !lane)
+		return NULL;
+	st = near_stack(task->pid);
+	if (!st || __sync_val_compare_and_swap(&st->task, 0, (__u64)task) != 0)
+		st = bpf_task_storage_get(&far_stacks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!st) {
+		lose(SP_LOSS_STORAGE, 1);
+		return NULL;
+	}
+	st->depth = 0;
+	st->overflow = 0;
+	st->next = 0;
+	st->lane = lane->lane;
+	st->process = lane->process;
+	return st;
+}
+
+/* Frees it, so that the next thread there may have it. */
+sp_inline void drop_stack(struct task_struct *task, struct stack *st)
+{
+	if (st->task)
+		st->task = 0;
+	else
+		bpf_task_storage_delete(&far_stacks, task);
 }
 
 /* The frame around the innermost open call; that call is the next one. NULL if nothing is open. */

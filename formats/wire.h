@@ -52,7 +52,9 @@ enum sp_ev_type {
 #define SP_MAX_TEXT 1024	/* bytes of a text that the kernel side sends */
 #define SP_SITE_DYNAMIC 0x80000000u /* bit of a site number: the name was made at run time */
 
-/* Flags of a call: how it ended, when not by its own end. Values are bits, append-only. */
+/* Flags of a call: how it ended, when not by its own end. Values are bits, append-only. The upper eight
+ * bits are its depth, the number of open calls around it: with the ring's own header a call then fills
+ * one line of the cache, which is much of what it costs. */
 enum sp_call_flag {
 	SP_CALL_CLOSED_BY_OUTER = 1 << 0, /* an outer region ended first */
 	SP_CALL_CLOSED_BY_EXIT = 1 << 1,  /* the thread ended inside */
@@ -60,6 +62,10 @@ enum sp_call_flag {
 	SP_CALL_OPEN_AT_END = 1 << 3,	  /* still open when the recording ended */
 	SP_CALL_CLOSED_BY_UNWINDING = 1 << 4, /* its function had returned without ending it */
 };
+
+#define SP_CALL_FLAGS(flags) ((flags) & 0xff)
+#define SP_CALL_DEPTH(flags) ((flags) >> 8)
+#define SP_CALL_WITH_DEPTH(flags, depth) ((flags) | (depth) << 8)
 
 enum sp_sample_flag {
 	SP_SAMPLE_KERNEL = 1 << 0,    /* the CPU was in the kernel */

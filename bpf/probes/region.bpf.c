@@ -83,22 +83,12 @@ submit:
 	return site;
 }
 
-/* The open calls of a thread that has none yet; NULL for a thread that is not traced. */
+/* The stack of a thread that has none yet; NULL for a thread that is not traced. */
 static __noinline struct stack *first_region(struct task_struct *task)
 {
 	struct lane *lane = bpf_task_storage_get(&lanes, task, 0, 0);
-	struct stack *st;
 
-	if (!lane)
-		return NULL;
-	st = bpf_task_storage_get(&stacks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!st) {
-		lose(SP_LOSS_STORAGE, 1);
-		return NULL;
-	}
-	st->lane = lane->lane;
-	st->process = lane->process;
-	return st;
+	return lane ? make_stack(task, lane) : NULL;
 }
 
 /* Number of a static descriptor's site. Cheap, since it looks nothing up: a number that the recorder
@@ -159,7 +149,7 @@ sp_inline int on_begin(struct pt_regs *ctx)
 	if (!control.enabled)
 		return 0;
 	task = bpf_get_current_task_btf();
-	st = bpf_task_storage_get(&stacks, task, 0, 0);
+	st = stack_of(task, task->pid);
 	if (!st) {
 		st = first_region(task);
 		if (!st)
@@ -247,7 +237,7 @@ sp_inline int on_end(struct pt_regs *ctx)
 
 	if (!control.enabled)
 		return 0;
-	st = bpf_task_storage_get(&stacks, task, 0, 0);
+	st = stack_of(task, task->pid);
 	if (!st) {
 		st = first_region(task); /* to count the end */
 		if (!st)

@@ -23,7 +23,7 @@ sp_inline void close_innermost(struct stack *st, struct frame *outer, __u64 now,
 		return;
 	}
 	ev->head.type = SP_EV_call;
-	ev->head.flags = flags;
+	ev->head.flags = SP_CALL_WITH_DEPTH(flags, st->depth);
 	ev->head.lane = st->lane;
 	ev->start = f->start;
 	ev->end = now;
@@ -32,8 +32,6 @@ sp_inline void close_innermost(struct stack *st, struct frame *outer, __u64 now,
 	ev->parent = outer->number;
 	ev->site = f->site;
 	ev->skipped = f->skipped;
-	ev->depth = st->depth;
-	ev->reserved = 0;
 	bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
 }
 

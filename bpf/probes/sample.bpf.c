@@ -40,7 +40,7 @@ int sp_sample(struct bpf_perf_event_data *ctx)
 	rec->ev.pid = task->tgid;
 	rec->ev.tid = task->pid;
 	rec->ev.cpu = bpf_get_smp_processor_id();
-	st = bpf_task_storage_get(&stacks, task, 0, 0);
+	st = stack_of(task, task->pid);
 	outer = st ? outer_frame(st) : NULL;
 	if (outer) {
 		rec->ev.number = outer[1].number;

@@ -30,22 +30,18 @@ SEC("tp_btf/sched_process_exec")
 int BPF_PROG(sp_exec, struct task_struct *task, int old_pid, struct linux_binprm *bprm)
 {
 	struct lane *lane = bpf_task_storage_get(&lanes, task, 0, 0);
-	struct stack *st = bpf_task_storage_get(&stacks, task, 0, 0);
+	struct stack *st = stack_of(task, old_pid);
 	__u32 before;
 
 	if (!lane || !control.enabled)
 		return 0;
-	if (st)
+	if (st) {
 		close_calls(st, 0, bpf_ktime_get_ns(), SP_CALL_CLOSED_BY_EXEC);
+		drop_stack(task, st); /* the thread may have another id now */
+	}
 	before = lane->process;
 	lane->hidden = 0;
 	start_lane(task, lane, 0, SP_TASK_EXEC, before);
-	if (st) {
-		st->lane = lane->lane;
-		st->process = lane->process;
-		st->overflow = 0;
-		st->next = 0;
-	}
 	return 0;
 }
 
@@ -53,7 +49,7 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(sp_exit, struct task_struct *task)
 {
 	struct lane *lane = bpf_task_storage_get(&lanes, task, 0, 0);
-	struct stack *st = bpf_task_storage_get(&stacks, task, 0, 0);
+	struct stack *st = stack_of(task, task->pid);
 	struct {
 		struct sp_ev_task_exit ev;
 		char comm[16];
@@ -64,8 +60,10 @@ int BPF_PROG(sp_exit, struct task_struct *task)
 	__sync_fetch_and_add(&control.live, -1);
 	if (!control.enabled)
 		return 0;
-	if (st)
+	if (st) {
 		close_calls(st, 0, bpf_ktime_get_ns(), SP_CALL_CLOSED_BY_EXIT);
+		drop_stack(task, st);
+	}
 	if (!lane->announced)
 		announce(task, lane, SP_TASK_FOUND, 0);
 	rec = bpf_ringbuf_reserve(&control_ring, sizeof(*rec), 0);
@@ -125,7 +123,7 @@ int sp_tasks(struct bpf_iter__task *ctx)
 	if (control.iterate == SP_ITERATE_FIND) {
 		find(task);
 	} else if (control.iterate == SP_ITERATE_FLUSH) {
-		st = bpf_task_storage_get(&stacks, task, 0, 0);
+		st = stack_of(task, task->pid);
 		if (st)
 			close_calls(st, 0, control.stopped, SP_CALL_OPEN_AT_END);
 	}

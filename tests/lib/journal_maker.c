@@ -96,7 +96,9 @@ void maker_close(struct maker *maker, bool end)
 void maker_call(struct maker *maker, struct maker_call c)
 {
 	struct sp_ev_call event = {
-		.head = {.type = SP_EV_call, .flags = c.flags, .lane = c.lane},
+		.head = {.type = SP_EV_call,
+			 .flags = (uint16_t)SP_CALL_WITH_DEPTH(c.flags, c.depth),
+			 .lane = c.lane},
 		.start = c.start,
 		.end = c.end,
 		.child = c.child,
@@ -104,7 +106,6 @@ void maker_call(struct maker *maker, struct maker_call c)
 		.parent = c.parent,
 		.site = c.site,
 		.skipped = c.skipped,
-		.depth = c.depth,
 	};
 
 	maker->calls++;

@@ -186,7 +186,7 @@ static int sort_call(struct sp_finalizer *fin, const struct sp_ev_call *call)
 	uint32_t lane = sp_recording_lane(rec, call->head.lane);
 	uint32_t site = sp_recording_site(rec, call->site);
 	uint64_t start = call->start & INT64_MAX, end = call->end & INT64_MAX;
-	uint32_t depth = call->depth > UINT16_MAX ? UINT16_MAX : call->depth;
+	uint32_t depth = SP_CALL_DEPTH(call->head.flags), flags = SP_CALL_FLAGS(call->head.flags);
 	struct sp_record record;
 	uint64_t unit;
 
@@ -197,8 +197,7 @@ static int sort_call(struct sp_finalizer *fin, const struct sp_ev_call *call)
 	record = (struct sp_record){{
 		[SP_CW_ROW] = unit << 32 | rec->sites[site].region,
 		[SP_CW_START] = start,
-		[SP_CW_LANE] =
-			(uint64_t)rec->lanes[lane].thread << 32 | depth << 16 | call->head.flags,
+		[SP_CW_LANE] = (uint64_t)rec->lanes[lane].thread << 32 | depth << 16 | flags,
 		[SP_CW_NUMBER] = call->number << 1 | !!(call->head.flags & SP_CALL_OPEN_AT_END),
 		[SP_CW_LENGTH] = end < start ? 0 : end - start,
 		[SP_CW_CHILD] = call->child,
