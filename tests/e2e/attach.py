@@ -66,6 +66,8 @@ def twice(into):
         recorder = start_trace("-o", into / name, pid=target.pid)
         begin = now()
         check(armed(target.pid), "semaphores are not raised while recording")
+        listed = good([SP_TRACE, "--list", "-p", target.pid]).stdout
+        contains(listed, "4 regions, armed: a recorder is attached", "middle: 100 %, {a|b}", "calls.c:", "a,b")
         time.sleep(1)
         end = now()
         said = stop_trace(recorder)
@@ -73,8 +75,7 @@ def twice(into):
         wait_for(lambda: all_zero(target.pid, CALLS), f"semaphores back to 0 after recording {name}", 10)
         compare(log, into / name / "calls_rank00000.h5", begin, end)
         equal(files(into / name), ["calls_rank00000.h5", "calls_rank00000.sps"], "files")
-    listed = good([SP_TRACE, "--list", "-p", target.pid]).stdout
-    contains(listed, "outer", "leaf", "calls.c:")
+    contains(good([SP_TRACE, "--list", "-p", target.pid]).stdout, "4 regions, not armed")
     end_target(target, log)
 
 

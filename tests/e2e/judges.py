@@ -27,6 +27,15 @@ NS = 1e9
 EVENTS = "/sys/kernel/tracing/events/sdt_sp"
 
 
+def have(tool):
+    """A judge that is missing is missed only where all must be there."""
+    there = shutil.which(tool)
+    if not there:
+        print(f"no {tool} here: not compared")
+        check(os.environ.get("CI") != "true", f"{tool} is missing")
+    return there
+
+
 def near(seen, wanted, what):
     """Equal but for the rounding of seconds in a double."""
     check(math.isclose(seen, wanted, rel_tol=1e-9, abs_tol=2e-9), f"{what}: {seen!r}, not {wanted!r}")
@@ -119,9 +128,7 @@ def plain_names(counts):
 
 def bpftrace_counts(into):
     """bpftrace, sp-trace and the program itself count the same calls of one run."""
-    if not shutil.which("bpftrace"):
-        check(os.environ.get("CI") != "true", "bpftrace is missing")
-        print("no bpftrace here: not compared")
+    if not have("bpftrace"):
         return
     target = start([CALLS, into / "log", 3, 20_000, 0, "wait"])
     log = wait_for(lambda: ready(into / "log"), "the program's log")
@@ -154,8 +161,7 @@ def bpftrace_counts(into):
 
 def perf_records(into):
     """perf finds the probes by their notes, and records as many events as there are calls."""
-    if not shutil.which("perf"):
-        print("no perf here: not compared")
+    if not have("perf"):
         return
     program = into / "family"  # a file of its own, so that no cache of the machine knows it
     shutil.copy(PROGRAMS / "family", program)

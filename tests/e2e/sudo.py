@@ -37,10 +37,10 @@ class User:
         os.chown(self.home, self.entry.pw_uid, self.entry.pw_gid)
         self.programs = self.home / "programs"  # readable for the user, wherever the build is
         self.programs.mkdir()
-        for name in ("calls", "family"):
-            shutil.copy(PROGRAMS / name, self.programs)
+        for program in (CALLS, FAMILY, SP_REPORT):
+            shutil.copy(program, self.programs)
         self.rules = pathlib.Path("/etc/sudoers.d/sp-e2e")
-        self.rules.write_text(f"{USER} ALL=(ALL) NOPASSWD: ALL\n")
+        self.rules.write_text(f"{USER} ALL=(root) NOPASSWD: {SP_TRACE}\n")  # nobody can be this user but root
         self.rules.chmod(0o440)
         return self
 
@@ -79,7 +79,7 @@ def as_the_user(into):
         equal(lines[6:], [x for x in plain if re.match("Cap|NoNew", x)], "rights of the command")
         equal(files(user.home / "sh.sp"), ["sh_rank00000.h5", "sh_rank00000.sps"], "files")
         equal(owners(user.home / "sh.sp"), {mine}, "owners of the files")
-        read = user.run(SP_REPORT, "summary", user.home / "sh.sp")
+        read = user.run(user.programs / "sp-report", "summary", user.home / "sh.sp")
         equal(read.returncode, 0, f"status of sp-report as the user: {read.stderr}")
         contains(read.stdout, "exit")
         profile = Profile(user.home / "sh.sp/sh_rank00000.h5")
