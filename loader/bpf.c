@@ -111,7 +111,8 @@ static int make_rings(struct bpf_map *outer, unsigned cpus, size_t bytes, int **
 
 			sp_log_error("the kernel refused a ring of %zu KiB for CPU %u: %s",
 				     bytes >> 10, cpu, strerror(-r));
-			sp_log_hint("try a smaller --ring-size");
+			sp_log_hint(r == -EMFILE ? "raise the limit of open files: ulimit -n 65536"
+						 : "try a smaller --ring-size");
 			return r;
 		}
 	}

@@ -49,7 +49,7 @@ static void wait_and_exec(char *const *argv, const struct sp_identity *identity,
 }
 
 int sp_command_prepare(char *const *argv, const struct sp_identity *identity,
-		       struct sp_command **ret_command)
+		       const struct rlimit *files, struct sp_command **ret_command)
 {
 	struct sp_command *c = calloc(1, sizeof(*c));
 	int go[2] = {-1, -1}, failed[2] = {-1, -1};
@@ -70,6 +70,7 @@ int sp_command_prepare(char *const *argv, const struct sp_identity *identity,
 	if (c->pid == 0) {
 		close(go[1]);
 		close(failed[0]);
+		(void)setrlimit(RLIMIT_NOFILE, files);
 		wait_and_exec(argv, identity, go[0], failed[1]);
 	}
 	close(go[0]);

@@ -6,15 +6,17 @@
 #define SP_LOADER_COMMAND_H
 
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "loader/identity.h"
 
 struct sp_command;
 
-/* Forks a child that waits, as the user, to exec @argv. -errno, logged. */
+/* Forks a child that waits, as the user, to exec @argv. @files: its RLIMIT_NOFILE, for ours is
+ * raised. -errno, logged. */
 int sp_command_prepare(char *const *argv, const struct sp_identity *identity,
-		       struct sp_command **ret_command);
+		       const struct rlimit *files, struct sp_command **ret_command);
 pid_t sp_command_pid(const struct sp_command *command);
 /* Lets it exec. -errno. */
 int sp_command_release(struct sp_command *command);

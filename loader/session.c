@@ -22,6 +22,7 @@
 #define SECOND 1000000000u
 #define WAIT_LEAST_MS 2
 #define WAIT_MOST_MS 20
+#define MOST_FILES 65536
 
 static void on_signal(struct sp_session *s)
 {
@@ -180,11 +181,26 @@ static int wait_for_command(struct sp_session *s)
 	return sp_command_status(s->command);
 }
 
+/* Rings and perf events take some four descriptors a CPU, and the usual limit is 1024. A limit
+ * beyond fs.nr_open is refused, and one beyond the hard limit to who is not quite root. */
+static void raise_files(struct rlimit *ret_before)
+{
+	(void)getrlimit(RLIMIT_NOFILE, ret_before);
+	for (rlim_t n = MOST_FILES; n > ret_before->rlim_cur; n /= 2) {
+		struct rlimit more = {n, n > ret_before->rlim_max ? n : ret_before->rlim_max};
+
+		if (setrlimit(RLIMIT_NOFILE, &more) == 0)
+			return;
+	}
+}
+
 int sp_session_run(const struct sp_options *options)
 {
 	struct sp_session s = {.options = options, .signals = -1, .output = {.directory_fd = -1}};
-	int status = 1, priority = getpriority(PRIO_PROCESS, 0), r = sp_session_open(&s);
+	int status = 1, priority = getpriority(PRIO_PROCESS, 0), r;
 
+	raise_files(&s.files);
+	r = sp_session_open(&s);
 	if (r == 0) {
 		s.start = sp_now();
 		s.next_second = s.start;
@@ -197,8 +213,8 @@ int sp_session_run(const struct sp_options *options)
 		}
 	}
 	if (r == 0) {
-		/* Rings fill while we wait for a CPU. Not before the command is forked, nor beyond the
-		 * recording: what we start is to run as it would without us. */
+		/* Rings fill while we wait for a CPU. Not before the command is forked, nor beyond
+		 * the recording: what we start is to run as it would without us. */
 		(void)setpriority(PRIO_PROCESS, 0, -10);
 		sp_session_write_facts(&s);
 		if (s.options->pid_count)

@@ -200,7 +200,8 @@ int sp_session_start_targets(struct sp_session *s)
 	if (s->options->command) {
 		r = sp_prearm_command(s->images, s->options->command, &s->identity);
 		if (r == 0)
-			r = sp_command_prepare(s->options->command, &s->identity, &s->command);
+			r = sp_command_prepare(s->options->command, &s->identity, &s->files,
+					       &s->command);
 		if (r == 0) {
 			sp_processes_hide(s->processes, sp_command_pid(s->command));
 			r = sp_bpf_add_target(s->bpf, sp_command_pid(s->command), true);

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 #include "loader/bpf.h"
 #include "loader/command.h"
@@ -28,6 +29,7 @@
 struct sp_session {
 	const struct sp_options *options;
 	struct sp_identity identity;
+	struct rlimit files; /* as it was when we started: for the command */
 	char *program;
 	struct sp_output output;
 	struct sp_bpf *bpf;
