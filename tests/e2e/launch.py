@@ -160,6 +160,14 @@ def surroundings(into):
     equal([x for x in b if x not in a], [x for x in a if x not in b], "lines that differ (traced, untraced)")
 
 
+def few_files(into):
+    """Where few open files are allowed, the recorder takes more, and the command does not see it."""
+    done = run(["sh", "-c", 'ulimit -Sn 24; exec "$0" "$@"', SP_TRACE, "-q", "-o", into / "out", "--", "sh", "-c",
+                f"ulimit -Sn; {FAMILY} exit 0"])
+    equal((done.returncode, done.stdout), (0, "24\n"), f"status and limit of the command: {done.stderr}")
+    equal(Profile(into / "out/sh_rank00000.h5").count(), {"exit": 1}, "calls")
+
+
 def names(into):
     """Where the recording goes by default; an earlier one is left alone."""
     for wanted in ("family.sp", "family-2.sp", "family-3.sp"):
@@ -190,4 +198,4 @@ def refusals(into):
 
 
 main(first, loaded_late, status_and_streams, shells_and_words, fork, execute, execute_inside, threads, orphan,
-     daemon, surroundings, names, refusals)
+     daemon, surroundings, few_files, names, refusals)
