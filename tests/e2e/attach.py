@@ -123,6 +123,52 @@ def several_pids(into):
         compare(log, into / "out/calls_rank00000.h5", begin, end)
 
 
+def with_children(into):
+    """-p of a shell records what it started before, grandchildren too, and starts later."""
+    script = (f"{CALLS} {into}/log1 {THREADS} 0 {WORK} & (sh -c '{CALLS} {into}/log2 {THREADS} 0 {WORK} & wait' & wait) & "
+              f"while ! [ -e {into}/more ]; do sleep 0.05; done; {CALLS} {into}/log3 1 3000 100; wait")
+    shell = start(["sh", "-c", script])
+    logs = [wait_for(lambda i=i: ready(into / f"log{i}"), f"log {i}") for i in (1, 2)]
+    wait_for(lambda: all(log.total() > 1000 for log in logs), "the first calls")
+    recorder = start_trace("-o", into / "out", pid=shell.pid)
+    begin = now()
+    (into / "more").touch()
+    third = wait_for(lambda: ready(into / "log3"), "the third program's log")
+    wait_for(lambda: third.total() >= 3000, "the third program's calls")
+    time.sleep(0.5)
+    end = now()
+    said = stop_trace(recorder)
+    equal(lost(said), 0, "losses")
+    (h5,) = [f for f in files(into / "out") if f.endswith(".h5")]
+    for log in logs:
+        compare(log, into / "out" / h5, begin, end)
+        log.stop()
+    profile = Profile(into / "out" / h5)
+    compare_lane(profile, third, 0)  # all of it, since its file was armed before
+    equal(finish(shell)[0], 0, "status of the shell")
+
+
+def launcher_killed(into):
+    """sp-trace is killed while its command runs: the command does not notice, the journal is good."""
+    recorder = start([SP_TRACE, "-o", into / "out", "--", CALLS, into / "log", THREADS, 0, WORK])
+    log = wait_for(lambda: ready(into / "log"), "the program's log")
+    time.sleep(1)
+    end = now()
+    recorder.kill()
+    total = log.total()
+    pid = int(log.lanes[0]["pid"])
+    wait_for(lambda: log.total() > total + 100, "the program going on")
+    wait_for(lambda: all_zero(pid, CALLS), "semaphores back to 0", 60)
+    log.stop()
+    wait_for(lambda: not os.path.exists(f"/proc/{pid}") or open(f"/proc/{pid}/stat").read().split()[2] == "Z", "its end")
+    good([SP_REPORT, "recover", "-q", into / "out/journal.spj"])
+    profile = Profile(into / "out/calls_rank00000.h5")
+    for lane in range(THREADS):
+        first, last = compare_lane(profile, log, lane, whole=False, until=end - 300_000_000)
+        equal(first, 0, f"first call of lane {lane}")
+        check(last > 1000, f"{last} calls of lane {lane}")
+
+
 def target_killed(into):
     """Calls that were open when the program died end with it, and are marked."""
     target, log = start_target(into)
@@ -203,4 +249,4 @@ def without_regions(into):
     target.send_signal(signal.SIGKILL)
 
 
-main(twice, two_at_once, several_pids, target_killed, recorder_killed, no_process, without_regions)
+main(twice, two_at_once, several_pids, with_children, launcher_killed, target_killed, recorder_killed, no_process, without_regions)

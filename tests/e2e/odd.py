@@ -140,6 +140,25 @@ def many_programs(into):
     equal(len(set(profile.tid.tolist())), 200, "processes")
 
 
+def sandboxed(into):
+    """A program whose seccomp filter lets it do next to nothing: a trap is no system call of its own."""
+    done = trace("-o", into / "out", "--", PROGRAMS / "sandboxed", "refuse")
+    equal((done.returncode, done.stdout), (0, "done\n"), f"status and output: {done.stderr}")
+    equal(Profile(into / "out/sandboxed_rank00000.h5").count(), {"sandboxed": 1000}, "calls")
+
+
+def reloaded(into):
+    """A library that comes and goes, at other addresses; it is armed before it is first loaded, since the
+    command line names it."""
+    library = PROGRAMS / "libfirstlib.so"
+    other = into / "libother.so"
+    shutil.copy(library, other)
+    done = trace("-F", 0, "-o", into / "out", "--", PROGRAMS / "reload", 50, library, other)
+    equal(done.returncode, 0, f"status: {done.stderr}")
+    equal(Profile(into / "out/reload_rank00000.h5").count(), {"library constructor": 100, "begin": 100,
+          "library call": 100, "library destructor": 100}, "calls")
+
+
 def strange_path(into):
     folder = into / 'strange "path" %s\nä'
     folder.mkdir()
@@ -234,4 +253,4 @@ def overlay(into):
 
 
 main(mismatched, longjmp, abandoned, deep, names, many_names, generations, signal_handlers, many_programs,
-     strange_path, deleted, namespaces, overlay)
+     sandboxed, reloaded, strange_path, deleted, namespaces, overlay)
