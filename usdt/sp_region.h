@@ -27,15 +27,17 @@
  * What it does. While nobody traces, a region costs a test of one 16-bit word at each edge: 0.3 to
  * 0.9 nanoseconds for a begin-end pair, 16 bytes of code an edge where the program runs, and that a
  * leaf function is none any more. No thread, no signal, no file, no environment variable, no
- * allocation (but for run-time names). While somebody traces, each edge calls a stub of two nops on
- * which the kernel has put its probe: from 0.7 microseconds a pair (Linux 6.18, sp-trace) to 1.4
- * and more, measured on a small virtual machine. The program's results are the same with and
- * without: the probe is never inline, and can touch neither the registers nor the stack of your
- * code.
+ * allocation (but for run-time names). While somebody traces, each edge calls a stub of nops on
+ * which the kernel has put its probe. Recorded by sp-trace on a small virtual machine, a pair costs
+ * about 0.9 microseconds where the kernel turns the probe into a call (x86-64, Linux 6.18), and 1.6
+ * where it is a breakpoint; the kernel's part of it, measured with a probe that does nothing, is
+ * 0.7 and 1.4. The program's results are the same with and without: the probe is never inline, and
+ * can touch neither the registers nor the stack of your code.
  *
  * What a tracer sees: two probes in each program and shared library,
  *	sp:begin  descriptor, name, hash, skipped
  *	sp:end    descriptor, name, hash
+ * On x86-64 each has two places (see "Forked children"): tracers that go by the name take both.
  * `name` points to the text of the name. `descriptor` is the address of a 32-byte record in section
  * sp_desc with name, file, line, function and tags of the call (hash is 0), or for names made at
  * run time of a struct sp_region_dyn_ (hash is then the FNV-1a hash of the name). `skipped` counts
@@ -55,6 +57,7 @@
  *   but for sp_region_intern*(), which allocate memory.
  * - fork: the child carries on as the parent would; regions open at the fork are open in the child.
  *   While a region is thinned, calls pending in the parent's count are counted in the child, too.
+ *   See "Forked children" below, and "System calls" for programs that confine themselves.
  * - dlclose: do not unload a library inside one of its regions. Its literal regions go with it,
  *   handles stay readable, and a library loaded again gives new ones.
  * - C++: a constexpr function cannot contain a region: compilers refuse it, or the function is no
@@ -81,6 +84,21 @@
  * each in each program or library. What does not fit fires. The count is exact: what has fired plus
  * what `skipped` says is what was called; up to 2^L - 1 calls a thread and region are unreported
  * when the thread ends.
+ *
+ * Forked children (x86-64). Linux 6.18 makes a probe on a 5-byte nop a call into a page that fork
+ * does not copy, though it copies the call: a child that ran into it would crash. So the stub has a
+ * second place without such a nop, with a note of its own, and takes it in every process that was
+ * forked after its first traced region. A process knows itself by a page that fork empties
+ * (MADV_WIPEONFORK), one for each program or library, mapped at the first region that is traced and
+ * never before. Children pay for a breakpoint; vfork, threads and exec lose nothing. One case
+ * is left to the kernel: a child that is forked inside a signal handler, and returns from it into a
+ * probe that the signal has interrupted, crashes there.
+ *
+ * System calls. Mapping that page is all that this file ever asks of the kernel: mmap and madvise
+ * (and munmap, where it comes to nothing), once, when a first region is traced. If seccomp or an
+ * old kernel answers with an error, everything takes the place of the children, and works. Only a
+ * filter that kills for these calls would kill here, too: compile all files of such a program with
+ * -DSP_REGION_NO_SYSCALLS. It costs a breakpoint at each edge while traced, and nothing else.
  */
 #ifndef SP_REGION_H_
 #define SP_REGION_H_
@@ -216,9 +234,13 @@ typedef struct sp_region_dyn_ *sp_region_t;
 #define SP_CODE_(kind) \
 	".byte 0x90,0x0f,0x1f,0x44,0x00,0x00,0xc3," kind "\n\t" \
 	".4byte _.stapsdt.base-.\n\t.balign 16,0x90\n"
-/* Where a site's call arrives: in the process that made sp_home_v1's page it goes on to the code
- * above, in a forked child, which finds that page empty, to a place without a long nop. */
+/*
+ * Where a site's call arrives: in the process that made sp_home_v1's page it goes on to the code
+ * above, in a forked child, which finds that page empty, to a place without a long nop. rax is the
+ * stub's to use, as that of any function. First endbr64: with -mcmodel=large the call is indirect.
+ */
 #define SP_ENTRY_(place, child) \
+	".byte 0xf3,0x0f,0x1e,0xfa\n\t" \
 	"{movq sp_home_v1(%%rip),%%rax|mov rax,sp_home_v1[rip]}\n\t" \
 	"{testq %%rax,%%rax|test rax,rax}\n\tje 985f\n\t" \
 	"{cmpb $0,(%%rax)|cmp byte ptr [rax],0}\n\tjne " place "\n985:\n\t" \
@@ -268,11 +290,11 @@ typedef struct sp_region_dyn_ *sp_region_t;
 /*
  * One probe: its stub, 64 nops that are never executed (places for uprobes that raise levels), the
  * offset to the pool of level cells, semaphore and note - on x86-64 two notes, the second for
- * forked children: Linux 6.18 turns a uprobe on the 5-byte nop into a call of a page that fork does
- * not copy, though it copies the call, and a child that ran into it would crash. COMDAT: one a link unit, whatever the
- * number of files. `.ifndef`: once a file, whatever the number of copies of this text, also when
- * LTO has joined files. The byte after `ret` differs, or linkers would fold the stubs; the four
- * bytes after it keep gold from dropping the note's base.
+ * forked children ("_place" and "_child"; all in one section, so that linkers cannot fold the two
+ * alike children's places). COMDAT: one a link unit, whatever the number of files. `.ifndef`: once a
+ * file, whatever the number of copies of this text, also when LTO has joined files. The byte after
+ * `ret` differs, or linkers would fold the stubs; the four bytes after it keep gold from dropping
+ * the note's base.
  */
 #define SP_POOL_(stub) \
 	SP_WEAK_(stub "_pool", "object") SP_NOPS_ ".4byte sp_level_pool_v1-.\n\t" \
@@ -302,7 +324,8 @@ typedef struct sp_region_dyn_ *sp_region_t;
  * The link unit's state for thinning: 64 level cells for run-time names, whether this link unit has
  * ever skipped a call, and each thread's bookkeeping. Semaphores and level cells start pages of
  * their own: lld puts what is read-only after relocation and data into one page of the file, and
- * the kernel would write its counters to the wrong mapping.
+ * the kernel would write its counters to the wrong mapping. sp_home_v1 is data, for the stub reaches
+ * it relative to itself, and with -mcmodel=large there may be gigabytes of .bss in between.
  */
 #define SP_STATE_MEMBER_(section, symbol, flags, type, align, kind, size) \
 	".pushsection " section ",\"" flags "\",\"" type "\",sp_level_pool_v1,comdat\n\t" \
@@ -312,7 +335,7 @@ typedef struct sp_region_dyn_ *sp_region_t;
 	".ifndef sp_level_pool_v1\n\t" \
 	SP_STATE_MEMBER_("sp_level", "sp_level_pool_v1", "awG", "progbits", SP_PAGE_, "object", "128") \
 	SP_STATE_MEMBER_(".bss.sp_skipping_v1", "sp_skipping_v1", "awG", "nobits", "4", "object", "4") \
-	SP_STATE_MEMBER_(".bss.sp_home_v1", "sp_home_v1", "awG", "nobits", "8", "object", "16") \
+	SP_STATE_MEMBER_(".data.sp_home_v1", "sp_home_v1", "awG", "progbits", "8", "object", "16") \
 	SP_STATE_MEMBER_(".tbss.sp_thread_v1", "sp_thread_v1", "awTG", "nobits", "8", "tls_object", \
 			 "1288") \
 	".endif\n\t"
@@ -543,7 +566,7 @@ SP_SHARED_ int64_t sp_skip_end_v1(const void *site, const char *name, uint64_t k
 	return result;
 }
 
-#ifdef SP_CHILDREN_
+#if defined(SP_CHILDREN_) && !defined(SP_REGION_NO_SYSCALLS)
 
 /* ---- which process this is ---- */
 
@@ -552,7 +575,10 @@ extern SP_HIDDEN_ const char *sp_home_v1[2];
 
 /*
  * Maps a page that fork empties (MADV_WIPEONFORK, Linux 4.14) and writes a 1 to it; where that
- * cannot be had, all are treated as children. Without libc, whose names for this strict modes hide.
+ * cannot be had, all are treated as children. Without libc, whose names for this strict modes hide,
+ * whose errno belongs to the program, and whose functions sanitizers look into: they know nothing
+ * of this page. No fork can come in between: until sp_home_v1 is set, no thread has called a stub's
+ * place, a child finds sp_home_v1 as it was and makes a page of its own. Signal handlers, too.
  */
 SP_SHARED_ void sp_home_make_v1(void)
 {
@@ -573,14 +599,18 @@ SP_SHARED_ void sp_home_make_v1(void)
 				       "d"(INT64_C(18))
 				     : "rcx", "r11", "memory");
 		if (!wiped) {
-			*SP_CAST_(volatile char *, page) = 1;
+			__asm__ __volatile__("{movb $1,(%0)|mov byte ptr [%0],1}"
+					     :
+					     : "r"(page)
+					     : "memory");
 			home = SP_CAST_(const char *, page);
 		}
 	}
 	/* Another thread may have been faster, and its page is as good. */
 	if ((!__atomic_compare_exchange_n(&sp_home_v1[0], &none, home, 0, __ATOMIC_RELEASE,
 					  __ATOMIC_RELAXED) ||
-	     wiped) && page > 0)
+	     wiped) &&
+	    page > 0)
 		__asm__ __volatile__("syscall" /* munmap(page, 4096) */
 				     : "=a"(wiped)
 				     : "0"(INT64_C(11)), "D"(page), "S"(INT64_C(4096))
@@ -610,7 +640,7 @@ SP_SHARED_ int64_t sp_gate_v1(const void *desc, const char *name, uint64_t hash,
 	SP_DEFINE_STUBS_();
 	if (edge == SP_EDGE_NONE_)
 		return 0;
-#ifdef SP_CHILDREN_
+#if defined(SP_CHILDREN_) && !defined(SP_REGION_NO_SYSCALLS)
 	if (SP_UNLIKELY_(!__atomic_load_n(&sp_home_v1[0], __ATOMIC_RELAXED)))
 		sp_home_make_v1();
 #endif

@@ -4,11 +4,16 @@
 Independent of the recorder's scanner on purpose: it judges the header by the layout as written down.
 """
 
+import re
 import struct
 
 PT_LOAD = 1
 SHT_RELA, SHT_NOBITS = 4, 8
 EM_X86_64, EM_AARCH64 = 62, 183
+ENTRY = re.compile(  # endbr64; mov home(%rip),%rax; test; je child; cmpb $0,(%rax); jne place
+    rb"\xf3\x0f\x1e\xfa\x48\x8b\x05(....)\x48\x85\xc0(?:\x74\x09|\x0f\x84\x09\0\0\0)"
+    rb"\x80\x38\x00\x0f\x85(....)\x90\xc3",
+    re.DOTALL)
 END_SITE, LEXICAL, FUNCTION = 4, 1, 2
 NOPS = {EM_X86_64: b"\x90" * 64, EM_AARCH64: struct.pack("<I", 0xD503201F) * 64}
 
@@ -71,6 +76,40 @@ class Elf:
             found.append((words[0].decode(), words[1].decode(), address, semaphore,
                           words[2].decode()))
             place += 20 + (size + 3) // 4 * 4
+        return found
+
+    def probes(self):
+        """Each of our probes by name, as (place, place in forked children or None, semaphore, arguments).
+
+        Judges what is between them, too: the kind, the pool of nops, the code that chooses.
+        """
+        found = {}
+        for name, kind in (("begin", 1), ("end", 2)):
+            notes = [n[2:] for n in self.notes() if n[:2] == ("sp", name)]
+            assert len({n[1:] for n in notes}) == 1, f"semaphores, arguments: {notes}"
+            if self.machine != EM_X86_64:
+                assert len(notes) == 1, f"{name}: {notes}"
+                place, child = notes[0][0], None
+                assert self.bytes_at(place, 8) == bytes.fromhex("1f2003d5c0035fd6")
+                assert self.bytes_at(place + 12, 1)[0] == kind
+            else:
+                code = bytes((0x90, 0x0F, 0x1F, 0x44, 0, 0, 0xC3, kind))
+                whole = [n[0] for n in notes if self.bytes_at(n[0], 8) == code]
+                short = [n[0] for n in notes if self.bytes_at(n[0], 2) == b"\x90\xc3"]
+                assert len(notes) == 2 and len(whole) == len(short) == 1, f"{name}: {notes}"
+                place, child = whole[0], short[0]
+                entry = ENTRY.fullmatch(self.bytes_at(place + 96, child + 2 - (place + 96)))
+                assert entry, f"{name}: between the places stands another code"
+                home, to = (struct.unpack("<i", word)[0] for word in entry.groups())
+                assert child + to == place, f"{name}: jumps elsewhere"
+                home += place + 96 + 11
+                assert home % 8 == 0 and any(s[3] <= home <= s[3] + s[5] - 16 and s[2] & 3 == 3
+                                             for s in self.sections), f"{name}: no home"
+            assert place % 16 == 0, "the stub is not aligned"
+            assert self.bytes_at(place + 16, len(NOPS[self.machine])) == NOPS[self.machine], "pool"
+            found[name] = (place, child, *notes[0][1:])
+        assert len({p for n in found.values() for p in n[:2] if p}) == sum(
+            p is not None for n in found.values() for p in n[:2]), "places were folded"
         return found
 
     def descriptors(self):

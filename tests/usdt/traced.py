@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Real tracers as judges of the probes, as root: bpftrace, perf, and bare uprobes of the kernel.
 
-Usage: traced.py SOURCE_ROOT WORK_DIR count|redzone|levels|perf
+Usage: traced.py SOURCE_ROOT WORK_DIR count|redzone|levels|forks|perf
 
 count    bpftrace counts begins and ends by name, in programs built in several ways, and the numbers
          are those the program itself prints; semaphores go up and down while it runs
 redzone  a traced program's results are bit-identical to an untraced run's, with the probe on the
          1-byte nop (bpftrace) and on the 5-byte nop (a bare uprobe)
 levels   regions thinned from outside, by uprobes on the pool of nops: fired + skipped = called
+forks    children of every descent live, and their regions are counted, each at the place that is
+         its process's own, also where the header's system calls are refused or left out
 perf     `perf list`, `perf probe` and `perf record` see the probes
 """
 
@@ -41,8 +43,15 @@ class Bpftrace:
                                         env=environment)
 
     def stop(self):
-        self.process.send_signal(signal.SIGINT)
-        out, errors = self.process.communicate(timeout=60)
+        out = None
+        for patience in (10, 20, 60):  # seen once in a while: bpftrace 0.17 misses the signal
+            self.process.send_signal(signal.SIGINT)
+            try:
+                out, errors = self.process.communicate(timeout=patience)
+                break
+            except subprocess.TimeoutExpired:
+                print(f"bpftrace did not end in {patience} s", flush=True)
+        assert out is not None, "bpftrace does not end"
         maps = {}
         for line in out.splitlines():
             # bpftrace 0.17 writes bytes beyond ASCII sign-extended.
@@ -91,13 +100,19 @@ class Traceable(elf.Elf):
     def __init__(self, path):
         super().__init__(path)
         self.path = path
-        self.probe = {n[1]: n for n in self.notes() if n[0] == "sp"}
+        self.probe = self.probes()
 
     def long_nop(self, name):
-        return self.probe[name][2] + 1
+        return self.probe[name][0] + 1
+
+    def child(self, name):
+        return self.probe[name][1]
+
+    def semaphore(self, name):
+        return self.probe[name][2]
 
     def pool(self, name, index):
-        return self.probe[name][2] + 16 + index
+        return self.probe[name][0] + 16 + index
 
     def level_cells(self, name):
         """Addresses of the level cells of all begin sites of a region."""
@@ -228,7 +243,7 @@ def test_redzone():
                 maps = tracer.stop()
             assert traced == untraced, (app, traced, untraced)
             assert maps["@begin"] == maps["@end"] == 5000 * 12 + 4984 * 16, maps
-            probes = [Uprobe(file, file.long_nop(name), file.probe[name][3])
+            probes = [Uprobe(file, file.long_nop(name), file.semaphore(name))
                       for name in ("begin", "end")]
             traced = Program([app, rounds, "traced"]).finish()
             hits = [p.hits() for p in probes]
@@ -280,6 +295,71 @@ def test_levels():
         print(f"{compiler} {' '.join(flags)}: fired {maps['@fired']}", flush=True)
 
 
+FORKS = (  # compiler, flags, what the kernel refuses
+    ("gcc", ["-O2"], None), ("clang", ["-O1", "-fuse-ld=lld"], None), ("gcc", ["-O2"], "no-mmap"),
+    ("gcc", ["-O2"], "no-madvise"), ("gcc", ["-O0", "-DSP_REGION_NO_SYSCALLS"], None))
+
+
+def build_forks(compiler, flags):
+    base = os.path.join(WORK, "forks-" + re.sub(r"\W", "", compiler + "".join(flags)))
+    command = [compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", *flags, f"-I{ROOT}",
+               os.path.join(HERE, "forks.c"), "-pthread"]
+    libraries = [f"{base}-{unit}.so" for unit in ("one", "two")]
+    for unit, path in zip(("one", "two"), libraries):
+        matrix.run([*command, "-fPIC", "-shared", "-DUNIT=" + unit, "-o", path])
+    matrix.run([*command, *libraries, "-o", base])
+    return [base, *libraries]
+
+
+def read_forks(text, refused):
+    """What the program counted: {name: (begins, ends)}, and of all of them [begins, ends] by place."""
+    calls, own, child = {}, [0, 0], [0, 0]
+    for begins, ends, child_begins, child_ends, name in re.findall(
+            r"(\d+) (\d+) (\d+) (\d+) (.*)\n", text):
+        numbers = [int(begins), int(ends), int(child_begins), int(child_ends)]
+        calls[name] = (numbers[0] + numbers[2], numbers[1] + numbers[3])
+        for edge in (0, 1):
+            own[edge] += numbers[edge]
+            child[edge] += numbers[2 + edge]
+    assert len(calls) == 17 and min(min(c) for c in calls.values()) > 0, text
+    assert own[0] > 20000 and child[0] > 10000, text
+    if refused:
+        own, child = [0, 0], [o + c for o, c in zip(own, child)]
+    return calls, own, child
+
+
+def test_forks():
+    for compiler, flags, refused in FORKS:
+        files = [Traceable(path) for path in build_forks(compiler, flags)]
+        app, more = files[0].path, [refused] if refused else []
+        untraced = Program([app, "quiet", *more]).finish()
+        script = "".join(f"usdt:{f.path}:sp:begin {{ @begin[str(arg1)] = count(); }} "
+                         f"usdt:{f.path}:sp:end {{ @end[str(arg1)] = count(); }} " for f in files)
+        none_own = refused or "-DSP_REGION_NO_SYSCALLS" in flags
+        with Bpftrace(script) as tracer:
+            text = Program([app, "traced", *more]).finish()
+            maps = tracer.stop()
+        assert text == untraced, (text, untraced)
+        calls, own, child = read_forks(text, none_own)
+        assert maps["@begin"] == {n: c[0] for n, c in calls.items()}, (maps["@begin"], calls)
+        assert maps["@end"] == {n: c[1] for n, c in calls.items()}, (maps["@end"], calls)
+        # And as sp-trace puts its probes, where the kernel may turn them into calls.
+        bare = [[Uprobe(f, f.long_nop(name), f.semaphore(name)) for f in files] +
+                [Uprobe(f, f.child(name), f.semaphore(name)) for f in files]
+                for name in ("begin", "end")]
+        try:
+            assert Program([app, "traced", *more]).finish() == untraced
+            for edge in (0, 1):
+                hits = [probe.hits() for probe in bare[edge]]
+                assert sum(hits[:3]) == own[edge], (edge, hits, own)
+                assert sum(hits[3:]) == child[edge], (edge, hits, child)
+        finally:
+            for probe in bare[0] + bare[1]:
+                probe.close()
+        print(f"{compiler} {' '.join(flags)} {refused or ''}: begins and ends {own} at the process's"
+              f" own place, {child} at the children's", flush=True)
+
+
 PERF = """
 set -e
 test -e /sys/kernel/tracing/uprobe_events || mount -t tracefs none /sys/kernel/tracing
@@ -312,7 +392,7 @@ def test_perf():
 
 def main():
     test = {"count": test_count, "redzone": test_redzone, "levels": test_levels,
-            "perf": test_perf}[sys.argv[3]]
+            "forks": test_forks, "perf": test_perf}[sys.argv[3]]
     needs = ["gcc", "g++", "clang", "clang++", "ld.lld", "ld.gold"]
     needs += ["perf", "unshare"] if test is test_perf else ["bpftrace"]
     missing = [tool for tool in needs if not shutil.which(tool)]
