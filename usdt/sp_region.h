@@ -92,7 +92,7 @@
  * (MADV_WIPEONFORK), one for each program or library, mapped at the first region that is traced and
  * never before. Children pay for a breakpoint; vfork, threads and exec lose nothing. One case
  * is left to the kernel: a child that is forked inside a signal handler, and returns from it into a
- * probe that the signal has interrupted, crashes there.
+ * probe that the signal has interrupted, crashes there; one that ends in the handler does not.
  *
  * System calls. Mapping that page is all that this file ever asks of the kernel: mmap and madvise
  * (and munmap, where it comes to nothing), once, when a first region is traced. If seccomp or an

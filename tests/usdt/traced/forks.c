@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Processes of every descent, with regions of their own in a program and in two libraries (the same
  * file, compiled with -DUNIT=one and two). Usage: forks traced|quiet [no-mmap|no-madvise]
