@@ -85,6 +85,29 @@ def terminated(into):
     equal(status, 128 + signal.SIGTERM, "status of a command that SIGTERM killed")
 
 
+def stubborn(into):
+    """A command that ignores the signal: the recording ends and is converted; sp-trace waits for the
+    command, until a second signal."""
+    recorder = start([SP_TRACE, "-o", into / "out", "--", "sh", "-c",
+                      f"trap '' INT TERM; {FAMILY} sleep 1; echo up; exec sleep 5"])
+    wait_for(lambda: recorder.stdout.readline() == "up\n", "the command")
+    recorder.send_signal(signal.SIGTERM)
+    wait_for(lambda: files(into / "out") == ["sh_rank00000.h5", "sh_rank00000.sps"], "the files", 4)
+    check(recorder.poll() is None, "sp-trace did not wait for its command")
+    recorder.send_signal(signal.SIGTERM)
+    equal(recorder.wait(3), 128 + signal.SIGTERM, "status after a second signal")
+
+
+def hung_up(into):
+    """The terminal goes away: as SIGTERM."""
+    recorder = start([SP_TRACE, "-o", into / "out", "--", FAMILY, "sleep", "500"])
+    tracee_pid(recorder)
+    time.sleep(0.3)
+    recorder.send_signal(signal.SIGHUP)
+    equal(finish(recorder)[0], 128 + signal.SIGHUP, "status of a command that SIGHUP killed")
+    check(Profile(into / "out/family_rank00000.h5").count().get("sleep", 0) > 5, "calls")
+
+
 def under_load(into):
     """Four threads at full speed: recording stops within a second of the signal, with nothing lost."""
     target = start([CALLS, into / "log", 4, 0, 0, "wait"])
@@ -184,4 +207,4 @@ def impossible(into):
         check(not (into / "out").exists(), "a directory was left behind")
 
 
-main(duration, control_c, terminated, under_load, no_samples, size, disk_use, disk_full, impossible)
+main(duration, control_c, terminated, stubborn, hung_up, under_load, no_samples, size, disk_use, disk_full, impossible)
