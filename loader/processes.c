@@ -204,7 +204,9 @@ static void describe(struct sp_processes *p, const struct sp_ev_task *task)
 	};
 	sp_cleanup(sp_freep) struct sp_procinfo *info = calloc(1, sizeof(*info));
 
-	if (!info || sp_procinfo_read((pid_t)task->pid, info) < 0)
+	/* One that has ended and is not waited for yet has neither a program nor an environment any
+	 * more: without a description, it is taken to be of its parent's rank and job. */
+	if (!info || sp_procinfo_read((pid_t)task->pid, info) < 0 || !info->exe[0])
 		return;
 	ev.rank = info->rank.rank;
 	ev.size = info->rank.size;
