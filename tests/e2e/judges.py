@@ -166,8 +166,7 @@ def perf_records(into):
     program = into / "family"  # a file of its own, so that no cache of the machine knows it
     shutil.copy(PROGRAMS / "family", program)
     env = {**os.environ, "HOME": str(into), "DEBUGINFOD_URLS": ""}
-    if not check(not os.path.exists(EVENTS), "somebody else has perf events sdt_sp:* on this machine"):
-        return
+    wait_for(lambda: not os.path.exists(EVENTS), "the end of somebody else's perf events sdt_sp:*", 60)
     good(["perf", "buildid-cache", "--add", program], env=env)
     listed = run(["perf", "list", "sdt"], env=env).stdout
     check("sdt_sp:begin" in listed and "sdt_sp:end" in listed, f"perf list shows: {listed[:300]}")
