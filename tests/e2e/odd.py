@@ -159,6 +159,20 @@ def reloaded(into):
           "library call": 100, "library destructor": 100}, "calls")
 
 
+def hostile(into):
+    """A program that feeds the probes garbage, beside one that does not: the recorder lives, converts,
+    and of the good one nothing is lost."""
+    done = trace("-F", 199, "-o", into / "out", "--", "sh", "-c", f"{ODD} hostile & {PROGRAMS}/family threads; wait")
+    equal(done.returncode, 0, f"status: {done.stderr[-2000:]}")
+    profile = Profile(into / "out/sh_rank00000.h5")
+    counts = profile.count()
+    equal((counts.get("thread call"), counts.get("thread ends inside")), (2000, 1), "calls of the good program")
+    print(f"{len(profile.names)} regions, {len(profile.start)} calls, {losses(profile)}")
+    check((profile.end >= profile.start).all(), "calls that end before they begin")
+    for command in (["summary"], ["info"], ["lines"], ["summary", "--json"]):
+        equal(run([SP_REPORT, *command, into / "out"]).returncode, 0, f"status of sp-report {command}")
+
+
 def strange_path(into):
     folder = into / 'strange "path" %s\nä'
     folder.mkdir()
@@ -253,4 +267,4 @@ def overlay(into):
 
 
 main(mismatched, longjmp, abandoned, deep, names, many_names, generations, signal_handlers, many_programs,
-     sandboxed, reloaded, strange_path, deleted, namespaces, overlay)
+     sandboxed, reloaded, hostile, strange_path, deleted, namespaces, overlay)

@@ -216,6 +216,46 @@ static int play_signals(void)
 	return 0;
 }
 
+static uint64_t random_state = 88172645463325252u;
+
+static uint64_t next_random(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	return random_state ^= random_state << 17;
+}
+
+/* A program that means harm: it calls the probes' stubs with whatever it likes. What it says about
+ * itself is its own affair, but the recorder must live on, and so must other threads' calls. */
+static int play_hostile(void)
+{
+	static struct sp_region_dyn_ fakes[64];
+	static char text[4096];
+
+	after(1); /* makes the stubs' state */
+	memset(text, 'x', sizeof(text));
+	for (int i = 0; i < 64; i++)
+		fakes[i] = (struct sp_region_dyn_){
+			.hash = next_random(),
+			.name = i % 4 == 0 ? (const char *)next_random()
+					   : text + next_random() % 4096,
+			.file = i % 3 == 0 ? (const char *)(next_random() & 0xffff) : text,
+			.tags = i % 5 == 0 ? (const char *)~0ul : NULL,
+			.line = (uint32_t)next_random(),
+		};
+	for (int i = 0; i < 200000 && SP_REGION_ENABLED(); i++) {
+		uint64_t r = next_random();
+		const void *desc = r % 3 == 0 ? (const void *)next_random() : &fakes[r % 64];
+		uint64_t hash = r % 5 == 0 ? 0 : r % 7 == 0 ? next_random() : fakes[r % 64].hash;
+
+		if (r & 1024)
+			sp_begin_stub_v1(desc, text, hash, next_random());
+		else
+			sp_end_stub_v1(desc, (const char *)next_random(), hash);
+	}
+	return 0;
+}
+
 /* Runs for some seconds, a call each millisecond; for who attaches to it. */
 static int play_run(void)
 {
@@ -242,6 +282,7 @@ int main(int argc, char **argv)
 		{"generations", play_generations},
 		{"signals", play_signals},
 		{"run", play_run},
+		{"hostile", play_hostile},
 	};
 
 	for (size_t i = 0; argc > 1 && i < sizeof(plays) / sizeof(plays[0]); i++)
