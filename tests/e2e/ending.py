@@ -194,6 +194,24 @@ def disk_full(into):
     with_disk(into, 3, test)
 
 
+def conversion_killed(into):
+    """The journal is kept, whatever happens to its conversion, and the way to the files is told."""
+    recorder = start([SP_TRACE, "-F", "0", "-o", into / "out", "--", CALLS, into / "log", "2", "500000", "0"])
+
+    def converter():
+        found = run(["pgrep", "-P", str(recorder.pid), "-x", "sp-report"]).stdout.split()
+        return found and int(found[0])
+
+    os.kill(wait_for(converter, "the conversion"), signal.SIGKILL)
+    status, _, said = finish(recorder)
+    equal(status, 1, "status")
+    contains(said, "conversion of the journal", "nothing is lost: sp-report recover", f"{into}/out/journal.spj")
+    check("journal.spj" in files(into / "out"), f"files: {files(into / 'out')}")
+    good([SP_REPORT, "recover", "-q", into / "out/journal.spj"])
+    equal(files(into / "out"), ["calls_rank00000.h5", "calls_rank00000.sps"], "files after recover")
+    equal(len(Profile(into / "out/calls_rank00000.h5").start), Log(into / "log").total(), "calls")
+
+
 def impossible(into):
     """A command that cannot be run: as a shell's statuses, and nothing is left behind."""
     (into / "text").write_text("no program\n")
@@ -207,4 +225,4 @@ def impossible(into):
         check(not (into / "out").exists(), "a directory was left behind")
 
 
-main(duration, control_c, terminated, stubborn, hung_up, under_load, no_samples, size, disk_use, disk_full, impossible)
+main(duration, control_c, terminated, stubborn, hung_up, under_load, no_samples, size, disk_use, disk_full, conversion_killed, impossible)
