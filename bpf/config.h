@@ -7,6 +7,12 @@
 #ifndef SP_BPF_CONFIG_H
 #define SP_BPF_CONFIG_H
 
+/* Fixed before the load. */
+struct sp_config {
+	__u32 queue_order; /* a CPU's queue has 1 << queue_order slots */
+	__u32 reserved;
+};
+
 /* Changed while running; mapped by the loader. */
 struct sp_control {
 	__u32 enabled;	/* 0 stops all recording at once, before anything is detached */
@@ -36,6 +42,17 @@ enum {
 #define SP_DESCRIPTOR_BYTES 32
 
 #define SP_NEAR_STACKS 1024 /* a power of two; a page each */
+
+/* The queue of calls of a CPU: slots in a map that the loader maps, written without a lock and without
+ * a call of a helper, which is most of what a BPF ring buffer costs. Slot n % size holds call n; with
+ * lap = n / size, its word is 2 * lap while it is free for that call, and 2 * lap + 1 once the call
+ * stands in it. A writer takes the next n by a compare-and-swap of `head`, fills the slot, and then
+ * sets the word; the reader takes what is set, in order, and frees it for the next lap. */
+struct sp_queue_ends {
+	__u64 head; /* next call to be written */
+	__u64 tail; /* next call to be read: the loader's */
+	__u64 unused[6]; /* a line of the cache each CPU */
+};
 
 struct sp_loss_count {
 	__u64 count;

@@ -74,12 +74,27 @@ struct ring {
 	__uint(max_entries, 65536);
 };
 
+struct queue_slot {
+	__u64 word;
+	struct sp_ev_call call;
+};
+
+/* By CPU, then slot. */
 struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__array(values, struct ring);
-} call_rings SEC(".maps");
+	__type(value, struct queue_slot);
+} calls SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sp_queue_ends);
+} call_ends SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
@@ -133,6 +148,7 @@ struct {
 	__type(value, struct sp_loss_count);
 } losses SEC(".maps");
 
+const volatile struct sp_config config;
 struct sp_control control;
 
 static __noinline int lose(__u32 cause, __u64 count)

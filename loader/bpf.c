@@ -42,7 +42,11 @@ struct sp_bpf {
 	unsigned cpus, max_sites;
 	bool multi;
 	struct bpf_program *begin, *end; /* the variants that are loaded */
-	int *call_rings, *sample_rings;	 /* by CPU */
+	int *sample_rings;		 /* by CPU */
+	uint64_t *calls;		 /* mapped: the queues of all CPUs */
+	struct sp_queue_ends *call_ends; /* mapped */
+	size_t calls_bytes, call_ends_bytes;
+	unsigned queue_order;
 	struct bpf_link *fork, *exec, *exit, *iter;
 	uint64_t *sites; /* mapped */
 	size_t sites_bytes;
@@ -56,12 +60,14 @@ struct sp_armed {
 
 static int on_libbpf_message(enum libbpf_print_level level, const char *format, va_list args)
 {
-	char text[1024];
+	char *text = NULL, *state = NULL;
 
-	if (level == LIBBPF_DEBUG || sp_log_level() < SP_LOG_VERBOSE)
+	if (level == LIBBPF_DEBUG || sp_log_level() < SP_LOG_VERBOSE ||
+	    vasprintf(&text, format, args) < 0)
 		return 0;
-	vsnprintf(text, sizeof(text), format, args);
-	sp_log_verbose("%s", text);
+	for (char *line = strtok_r(text, "\n", &state); line; line = strtok_r(NULL, "\n", &state))
+		sp_log_verbose("%s", line);
+	free(text);
 	return 0;
 }
 
@@ -119,12 +125,29 @@ static int make_rings(struct bpf_map *outer, unsigned cpus, size_t bytes, int **
 	return 0;
 }
 
+/* Maps an array of the kernel's, to be unmapped. */
+static int map_array(const struct bpf_map *map, size_t bytes, void **ret_at, size_t *ret_bytes)
+{
+	size_t whole = (bytes + 4095) & ~(size_t)4095;
+	void *at = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (at == MAP_FAILED)
+		return -errno;
+	*ret_at = at;
+	*ret_bytes = whole;
+	return 0;
+}
+
 static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 {
 	struct sp_trace_bpf *s = b->skel;
 	int r;
 
-	bpf_map__set_max_entries(s->maps.call_rings, b->cpus);
+	while ((64ull << (b->queue_order + 1)) <= o->call_ring_bytes)
+		b->queue_order++;
+	s->rodata->config.queue_order = b->queue_order;
+	bpf_map__set_max_entries(s->maps.calls, b->cpus << b->queue_order);
+	bpf_map__set_max_entries(s->maps.call_ends, b->cpus);
 	bpf_map__set_max_entries(s->maps.sample_rings, b->cpus);
 	bpf_map__set_max_entries(s->maps.control_ring, (__u32)o->control_ring_bytes);
 	bpf_map__set_max_entries(s->maps.sites, o->max_sites);
@@ -146,13 +169,16 @@ static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 		sp_log_hint("-v shows the kernel's own words");
 		return r;
 	}
-	b->sites_bytes = (o->max_sites * sizeof(*b->sites) + 4095) & ~(size_t)4095;
-	b->sites = mmap(NULL, b->sites_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-			bpf_map__fd(s->maps.sites), 0);
-	if (b->sites == MAP_FAILED) {
-		r = -errno;
-		b->sites = NULL;
-		sp_log_error("cannot map the table of sites: %s", strerror(-r));
+	r = map_array(s->maps.sites, o->max_sites * sizeof(*b->sites), (void **)&b->sites,
+		      &b->sites_bytes);
+	if (r == 0)
+		r = map_array(s->maps.calls, (64ull * b->cpus) << b->queue_order,
+			      (void **)&b->calls, &b->calls_bytes);
+	if (r == 0)
+		r = map_array(s->maps.call_ends, b->cpus * sizeof(*b->call_ends),
+			      (void **)&b->call_ends, &b->call_ends_bytes);
+	if (r < 0) {
+		sp_log_error("cannot map the tables of the BPF programs: %s", strerror(-r));
 		return r;
 	}
 	b->max_sites = o->max_sites;
@@ -174,9 +200,6 @@ int sp_bpf_new(const struct sp_bpf_options *options, struct sp_bpf **ret_bpf)
 		b->skel = sp_trace_bpf__open();
 		r = b->skel ? load(b, options) : -errno;
 	}
-	if (r == 0)
-		r = make_rings(b->skel->maps.call_rings, b->cpus, options->call_ring_bytes,
-			       &b->call_rings);
 	if (r == 0)
 		r = make_rings(b->skel->maps.sample_rings, b->cpus, options->sample_ring_bytes,
 			       &b->sample_rings);
@@ -215,9 +238,15 @@ unsigned sp_bpf_cpus(const struct sp_bpf *b)
 	return b->cpus;
 }
 
-int sp_bpf_call_ring(const struct sp_bpf *b, unsigned cpu)
+struct sp_bpf_queue sp_bpf_call_queue(const struct sp_bpf *b, unsigned cpu)
 {
-	return b->call_rings[cpu];
+	uint64_t size = 1ull << b->queue_order;
+
+	return (struct sp_bpf_queue){
+		.slots = b->calls + cpu * size * 8,
+		.size = size,
+		.ends = &b->call_ends[cpu],
+	};
 }
 
 int sp_bpf_sample_ring(const struct sp_bpf *b, unsigned cpu)
@@ -451,7 +480,10 @@ void sp_bpf_free(struct sp_bpf *b)
 	bpf_link__destroy(b->iter);
 	if (b->sites)
 		munmap(b->sites, b->sites_bytes);
-	close_all(b->call_rings, b->cpus);
+	if (b->calls)
+		munmap(b->calls, b->calls_bytes);
+	if (b->call_ends)
+		munmap(b->call_ends, b->call_ends_bytes);
 	close_all(b->sample_rings, b->cpus);
 	sp_trace_bpf__destroy(b->skel);
 	free(b);

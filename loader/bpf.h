@@ -33,7 +33,14 @@ int sp_bpf_new(const struct sp_bpf_options *options, struct sp_bpf **ret_bpf);
 int sp_bpf_attach_tasks(struct sp_bpf *bpf);
 
 unsigned sp_bpf_cpus(const struct sp_bpf *bpf);
-int sp_bpf_call_ring(const struct sp_bpf *bpf, unsigned cpu);
+/* The queue of calls of a CPU (bpf/config.h): its slots of 64 bytes, each a word and an event,
+ * their number, and its ends. */
+struct sp_bpf_queue {
+	uint64_t *slots;
+	uint64_t size;
+	struct sp_queue_ends *ends;
+};
+struct sp_bpf_queue sp_bpf_call_queue(const struct sp_bpf *bpf, unsigned cpu);
 int sp_bpf_sample_ring(const struct sp_bpf *bpf, unsigned cpu);
 int sp_bpf_control_ring(const struct sp_bpf *bpf);
 /* Task storage that has a value for each recorded thread. */
@@ -43,8 +50,8 @@ bool sp_bpf_has_multi(const struct sp_bpf *bpf);
 /* The name hash of a site; 0 < @site < max_sites. */
 int sp_bpf_set_site(struct sp_bpf *bpf, unsigned site, uint64_t hash);
 
-/* Threads of this thread group get lanes at the next sp_bpf_find_tasks(). @hidden: they are not sampled
- * until they exec. */
+/* Threads of this thread group get lanes at the next sp_bpf_find_tasks(). @hidden: they are not
+ * sampled until they exec. */
 int sp_bpf_add_target(struct sp_bpf *bpf, pid_t pid, bool hidden);
 int sp_bpf_find_tasks(struct sp_bpf *bpf);
 /* Lanes that have not ended. */

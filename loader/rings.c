@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * rings.c - draining the BPF rings through libbpf, one manager for each, so that one ring that
- * never runs dry does not keep the others waiting.
+ * rings.c - draining: the queues of calls (bpf/config.h), and through libbpf the BPF rings, one
+ * manager for each, so that one ring that never runs dry does not keep the others waiting.
  */
 #include "loader/rings.h"
 
@@ -24,11 +24,14 @@ struct sp_rings {
 	sp_rings_cb cb;
 	void *arg;
 	unsigned count;
+	struct sp_bpf_queue *calls; /* of each CPU */
 	struct ring control;
-	struct ring list[]; /* calls of each CPU, then samples of each */
+	struct ring samples[]; /* of each CPU */
 };
 
 #define STOPPED (-ECANCELED)
+#define SLOT_WORDS 8 /* the word and the call */
+_Static_assert(sizeof(struct sp_ev_call) == (SLOT_WORDS - 1) * 8, "a slot is a line of the cache");
 
 static int on_record(void *context, void *data, size_t bytes)
 {
@@ -59,20 +62,24 @@ static size_t ring_room(int fd)
 int sp_rings_new(const struct sp_bpf *bpf, sp_rings_cb cb, void *arg, struct sp_rings **ret_rings)
 {
 	unsigned cpus = sp_bpf_cpus(bpf);
-	struct sp_rings *rings = calloc(1, sizeof(*rings) + 2 * cpus * sizeof(rings->list[0]));
+	struct sp_rings *rings = calloc(1, sizeof(*rings) + cpus * sizeof(rings->samples[0]));
 	int r;
 
 	if (!rings)
 		return -ENOMEM;
 	rings->cb = cb;
 	rings->arg = arg;
-	rings->count = 2 * cpus;
-	r = open_ring(rings, &rings->control, sp_bpf_control_ring(bpf), SP_RING_CONTROL);
-	for (unsigned i = 0; i < rings->count && r == 0; i++) {
-		int fd = i < cpus ? sp_bpf_call_ring(bpf, i) : sp_bpf_sample_ring(bpf, i - cpus);
+	rings->count = cpus;
+	rings->calls = calloc(cpus, sizeof(*rings->calls));
+	r = rings->calls ? 0 : -ENOMEM;
+	if (r == 0)
+		r = open_ring(rings, &rings->control, sp_bpf_control_ring(bpf), SP_RING_CONTROL);
+	for (unsigned cpu = 0; cpu < cpus && r == 0; cpu++) {
+		int fd = sp_bpf_sample_ring(bpf, cpu);
 
-		r = open_ring(rings, &rings->list[i], fd, i % cpus);
-		rings->list[i].room = ring_room(fd);
+		rings->calls[cpu] = sp_bpf_call_queue(bpf, cpu);
+		r = open_ring(rings, &rings->samples[cpu], fd, cpu);
+		rings->samples[cpu].room = ring_room(fd);
 	}
 	if (r < 0) {
 		sp_rings_free(rings);
@@ -104,22 +111,45 @@ int sp_rings_drain_control(struct sp_rings *rings)
 	return drain_ring(&rings->control);
 }
 
+/* Takes what is in a CPU's queue of calls, at most its size. Returns how many. */
+static uint64_t drain_calls(struct sp_rings *rings, unsigned cpu)
+{
+	const struct sp_bpf_queue *q = &rings->calls[cpu];
+	uint64_t n = q->ends->tail, first = n, lap = n / q->size;
+
+	for (; n - first < q->size; n++) {
+		uint64_t *slot = q->slots + (n & (q->size - 1)) * SLOT_WORDS;
+
+		lap = n / q->size;
+		if (__atomic_load_n(slot, __ATOMIC_ACQUIRE) != 2 * lap + 1)
+			break;
+		if (sp_event_check(slot + 1, sizeof(struct sp_ev_call)) == 0)
+			rings->cb(rings->arg, cpu, (const struct sp_head *)(slot + 1),
+				  sizeof(struct sp_ev_call));
+		__atomic_store_n(slot, 2 * (lap + 1), __ATOMIC_RELEASE);
+	}
+	q->ends->tail = n;
+	return n - first;
+}
+
 int sp_rings_drain(struct sp_rings *rings, unsigned *ret_fill)
 {
-	unsigned fullest = 0;
+	uint64_t fullest = 0;
 	int first = 0;
 
-	for (unsigned i = 0; i < rings->count; i++) {
-		struct ring *ring = &rings->list[i];
+	for (unsigned cpu = 0; cpu < rings->count; cpu++) {
+		struct ring *ring = &rings->samples[cpu];
+		uint64_t fill = drain_calls(rings, cpu) * 256 / rings->calls[cpu].size;
 		int r = drain_ring(ring);
-		unsigned fill = ring->room ? (unsigned)(ring->taken * 256 / ring->room) : 0;
 
 		if (r < 0 && first == 0)
 			first = r;
+		if (ring->room && ring->taken * 256 / ring->room > fill)
+			fill = ring->taken * 256 / ring->room;
 		if (fill > fullest)
 			fullest = fill;
 	}
-	*ret_fill = fullest > 256 ? 256 : fullest;
+	*ret_fill = fullest > 256 ? 256 : (unsigned)fullest;
 	return first;
 }
 
@@ -129,6 +159,7 @@ void sp_rings_free(struct sp_rings *rings)
 		return;
 	ring_buffer__free(rings->control.buffer);
 	for (unsigned i = 0; i < rings->count; i++)
-		ring_buffer__free(rings->list[i].buffer);
+		ring_buffer__free(rings->samples[i].buffer);
+	free(rings->calls);
 	free(rings);
 }

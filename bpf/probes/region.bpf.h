@@ -7,32 +7,61 @@
 
 #include "bpf/core.bpf.h"
 
+#define QUEUE_TRIES 8 /* a writer that came in between on this CPU makes one try fail */
+
+/* Takes the next slot of this CPU's queue, NULL if it is full. Sets the word to publish it with. */
+sp_inline struct queue_slot *next_slot(__u64 *ret_word)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct sp_queue_ends *ends = bpf_map_lookup_elem(&call_ends, &cpu);
+	__u32 order = config.queue_order;
+
+	if (!ends)
+		return NULL;
+	for (int i = 0; i < QUEUE_TRIES; i++) {
+		__u64 n = *(volatile __u64 *)&ends->head;
+		__u32 key = (cpu << order) + (n & ((1ull << order) - 1));
+		__u64 word = 2 * (n >> order);
+		struct queue_slot *slot = bpf_map_lookup_elem(&calls, &key);
+
+		if (!slot || *(volatile __u64 *)&slot->word != word) {
+			if (n == *(volatile __u64 *)&ends->head)
+				return NULL;
+			continue;
+		}
+		if (__sync_val_compare_and_swap(&ends->head, n, n + 1) == n) {
+			*ret_word = word + 1;
+			return slot;
+		}
+	}
+	return NULL;
+}
+
 /* Ends the innermost open call, the one inside @outer, at @now. */
 sp_inline void close_innermost(struct stack *st, struct frame *outer, __u64 now, __u16 flags)
 {
 	struct frame *f = outer + 1;
-	void *ring = ring_of_cpu(&call_rings);
-	struct sp_ev_call *ev = NULL;
+	struct queue_slot *slot;
+	__u64 word;
 
 	st->depth--;
 	outer->child += now - f->start;
-	if (ring)
-		ev = bpf_ringbuf_reserve(ring, sizeof(*ev), 0);
-	if (!ev) {
+	slot = next_slot(&word);
+	if (!slot) {
 		lose(SP_LOSS_CALL_RING_FULL, 1);
 		return;
 	}
-	ev->head.type = SP_EV_call;
-	ev->head.flags = SP_CALL_WITH_DEPTH(flags, st->depth);
-	ev->head.lane = st->lane;
-	ev->start = f->start;
-	ev->end = now;
-	ev->child = f->child;
-	ev->number = f->number;
-	ev->parent = outer->number;
-	ev->site = f->site;
-	ev->skipped = f->skipped;
-	bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
+	slot->call.head.type = SP_EV_call;
+	slot->call.head.flags = SP_CALL_WITH_DEPTH(flags, st->depth);
+	slot->call.head.lane = st->lane;
+	slot->call.start = f->start;
+	slot->call.end = now;
+	slot->call.child = f->child;
+	slot->call.number = f->number;
+	slot->call.parent = outer->number;
+	slot->call.site = f->site;
+	slot->call.skipped = f->skipped;
+	__sync_lock_test_and_set(&slot->word, word); /* after all of it, on every machine */
 }
 
 struct close {

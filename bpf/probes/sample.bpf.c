@@ -9,6 +9,17 @@
 
 #include "bpf/core.bpf.h"
 
+/* Where the thread was in user space, without walking its stack. */
+sp_inline __u64 user_ip(struct bpf_perf_event_data *ctx, struct task_struct *task)
+{
+	struct pt_regs___kernel *regs;
+
+	if ((long)PT_REGS_IP(&ctx->regs) > 0)
+		return PT_REGS_IP(&ctx->regs);
+	regs = (void *)bpf_task_pt_regs(task);
+	return regs ? BPF_CORE_READ(regs, SP_KERNEL_IP) : 0;
+}
+
 SEC("perf_event")
 int sp_sample(struct bpf_perf_event_data *ctx)
 {
@@ -49,7 +60,9 @@ int sp_sample(struct bpf_perf_event_data *ctx)
 	n = bpf_get_stack(ctx, rec->stack, sizeof(rec->stack), BPF_F_USER_STACK);
 	if (n < 8) {
 		rec->ev.stack_error = n < 0 ? n : 0;
-		lose(SP_LOSS_STACK_UNREADABLE, 1);
+		rec->ev.ip = user_ip(ctx, task);
+		if (!rec->ev.ip) /* in the middle of an exec or an exit */
+			lose(SP_LOSS_STACK_UNREADABLE, 1);
 	} else {
 		rec->ev.ip = rec->stack[0];
 		rec->ev.tail_bytes = n;
