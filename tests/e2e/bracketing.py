@@ -37,7 +37,9 @@ def bracketing(into, threads=4, calls=CALLS, work=0):
     equal(int(profile.skipped.max()), 0, "skipped calls")
     equal(profile.tags["leaf"], '["a", "b"]', "tags of leaf")
     check(profile.source_files["outer"].endswith("calls.c"), profile.source_files["outer"])
-    check(not profile.losses or not any(profile.losses.get("count", [])), f"losses: {profile.losses}")
+    # A sample may find a thread before it has a stack, or after; nothing else.
+    causes = set(text(profile.losses.get("cause", [])))
+    check(causes <= {"stack unreadable"}, f"losses: {profile.losses}")
 
 
 def same_results(into):
