@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * prearm.c - files are opened and the dynamic linker is asked as the user, who is about to run
- * them.
+ * prearm.c - files are opened as the user, after a look at what they are: what the arguments and
+ * the dynamic linker say are only words, and may as well name a device.
  */
 #include "loader/prearm.h"
 
@@ -12,19 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "loader/command.h"
+#include "loader/libraries.h"
 #include "userspace/base/cleanup.h"
-#include "userspace/base/log.h"
 
 #define MOST_FILES 256
 #define MOST_WORDS 64
-
-/* The dynamic linker lists what a program would load without running any of it. Called by its own
- * name, never by what the program asks for. */
-static const char *const linkers[] = {"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"};
 
 struct files {
 	const struct sp_identity *identity;
@@ -40,23 +35,38 @@ static bool is_elf(int fd)
 	return pread(fd, magic, 4, 0) == 4 && !memcmp(magic, "\177ELF", 4);
 }
 
+/* Opening anything but a file can have an effect, or take for ever. */
+static int open_file(const char *path, int *ret_fd)
+{
+	sp_cleanup(sp_closep) int at = open(path, O_PATH | O_CLOEXEC);
+	char self[32];
+	struct stat st;
+
+	if (at < 0 || fstat(at, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", at);
+	*ret_fd = open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
 /* True for an ELF file that was not there before. */
 static bool add_file(struct files *files, const char *path)
 {
-	struct stat st;
-	int fd;
+	int fd = -1, r;
 
 	for (size_t i = 0; i < files->count; i++)
 		if (!strcmp(files->paths[i], path))
 			return false;
 	if (files->count == MOST_FILES || sp_identity_enter(files->identity) < 0)
 		return false;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	r = open_file(path, &fd);
 	sp_identity_leave(files->identity);
-	if (fd < 0)
+	if (r < 0)
 		return false;
 	files->paths[files->count] = strdup(path);
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !is_elf(fd) || !files->paths[files->count]) {
+	if (!is_elf(fd) || !files->paths[files->count]) {
 		free(files->paths[files->count]);
 		close(fd);
 		return false;
@@ -65,70 +75,18 @@ static bool add_file(struct files *files, const char *path)
 	return true;
 }
 
-static void list_in_child(const struct sp_identity *identity, const char *linker, const char *path,
-			  int out)
+static void add_library(void *files, const char *path)
 {
-	int null = open("/dev/null", O_RDWR);
-
-	if (sp_identity_become(identity) < 0 || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 ||
-	    dup2(null, 2) < 0)
-		_exit(127);
-	execl(linker, linker, "--list", path, (char *)NULL);
-	_exit(127);
+	(void)add_file(files, path);
 }
 
-static void read_list(struct files *files, int fd)
-{
-	FILE *f = fdopen(fd, "r");
-	char *line = NULL;
-	size_t room = 0;
-
-	if (!f) {
-		close(fd);
-		return;
-	}
-	while (getline(&line, &room, f) >= 0) {
-		char *at = strstr(line, "=> "), *end;
-
-		at = at ? at + 3 : line + strspn(line, " \t");
-		end = strstr(at, " (0x");
-		if (*at == '/' && end) {
-			*end = 0;
-			(void)add_file(files, at);
-		}
-	}
-	free(line);
-	fclose(f);
-}
-
-static void add_libraries(struct files *files, const char *path)
-{
-	const char *linker = NULL;
-	int pipe_fds[2];
-	pid_t pid;
-
-	for (size_t i = 0; i < sp_array_size(linkers) && !linker; i++)
-		linker = access(linkers[i], X_OK) == 0 ? linkers[i] : NULL;
-	if (!linker || pipe2(pipe_fds, O_CLOEXEC))
-		return;
-	pid = fork();
-	if (pid == 0)
-		list_in_child(files->identity, linker, path, pipe_fds[1]);
-	close(pipe_fds[1]);
-	if (pid < 0) {
-		close(pipe_fds[0]);
-		return;
-	}
-	read_list(files, pipe_fds[0]);
-	(void)waitpid(pid, NULL, 0);
-}
-
-static void add_program(struct files *files, const char *name)
+/* @runner: who is about to run it for certain, or NULL. */
+static void add_program(struct files *files, const char *name, const struct sp_identity *runner)
 {
 	char *path = sp_command_find(name);
 
 	if (path && add_file(files, path))
-		add_libraries(files, path);
+		sp_libraries_list(path, files->fds[files->count - 1], runner, add_library, files);
 	free(path);
 }
 
@@ -158,7 +116,7 @@ int sp_prearm_file(struct sp_images *images, int fd, const struct sp_identity *i
 	files->fds[0] = fd;
 	files->count = 1;
 	if (is_elf(fd) && path[0] == '/')
-		add_libraries(files, path);
+		sp_libraries_list(path, fd, NULL, add_library, files);
 	return arm_files(images, files);
 }
 
@@ -171,7 +129,7 @@ int sp_prearm_command(struct sp_images *images, char *const *argv,
 	if (!files)
 		return -ENOMEM;
 	files->identity = identity;
-	add_program(files, argv[0]);
+	add_program(files, argv[0], identity);
 	for (size_t i = 1; argv[i]; i++) {
 		char *copy = strdup(argv[i]), *state = NULL;
 
@@ -180,7 +138,7 @@ int sp_prearm_command(struct sp_images *images, char *const *argv,
 		     word = strtok_r(NULL, " \t\n;|&()'\"", &state), words++)
 			if (isalnum((unsigned char)*word) || *word == '.' || *word == '/' ||
 			    *word == '_')
-				add_program(files, word);
+				add_program(files, word, NULL);
 		free(copy);
 	}
 	return arm_files(images, files);
