@@ -71,6 +71,8 @@ def possible(b):
         return False  # gcc knows no large PIC; the C runtime's files are small
     if b["extra"].startswith("-fno-exceptions") and b["language"] in CXX:
         return False  # cxx.cc throws
+    if b["extra"].startswith("-fpatchable") and b["compiler"] == "gcc" and b["language"] in CXX:
+        return False  # gcc 12 lists functions of COMDATs outside of these: no linker takes two
     if b["extra"].startswith("-pg") and b["link"] in ("static-pie", "static"):
         return False
     if b["target"] == "aarch64":
