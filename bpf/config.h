@@ -41,6 +41,8 @@ enum {
 #define SP_COOKIE(first_distance, first_site) ((__u64)(__u32)(first_distance) << 32 | (__u32)(first_site))
 #define SP_DESCRIPTOR_BYTES 32
 
+#define SP_LANE_BYTES 24 /* of struct lane */
+
 #define SP_NEAR_STACKS 1024 /* a power of two; a page each */
 
 /* The queue of calls of a CPU: slots in a map that the loader maps, written without a lock and without

@@ -43,7 +43,11 @@ struct lane {
 	__u32 process;
 	__u32 announced; /* 0 if the control ring was full */
 	__u32 hidden; /* not sampled: a copy of the recorder that has yet to exec the command */
+	__u32 ended; /* no longer counted in control.live */
+	__u32 reserved;
 };
+
+_Static_assert(sizeof(struct lane) == SP_LANE_BYTES, "the doorkeeper reads lanes, too");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

@@ -22,6 +22,7 @@ struct sched_entity {
 } SP_KERNEL_STRUCT;
 
 struct task_struct {
+	unsigned int flags; /* PF_* */
 	int pid;
 	int tgid;
 	int exit_code;
@@ -31,6 +32,8 @@ struct task_struct {
 	struct sched_entity se;
 	char comm[16];
 } SP_KERNEL_STRUCT;
+
+#define PF_EXITING 0x4
 
 struct linux_binprm;
 

@@ -35,6 +35,7 @@ static void wait_and_exec(char *const *argv, const struct sp_identity *identity,
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	r = sp_identity_become(identity);
 	if (r == 0) {
 		if (read(go, &byte, 1) != 1)

@@ -3,8 +3,9 @@
  * hold.c - the doorkeeper.
  *
  * It is forked, not exec'd: it runs only what is in this file. Invariant: an event is answered at
- * once, or PATIENCE_MS after its question was sent; while one waits, others are still answered (the
- * recorder may have to exec a helper before it can say something).
+ * once, or PATIENCE_MS after its question was sent, or MOST_MS after it came; while one waits,
+ * others are still answered (the recorder may have to exec a helper before it can say something). A
+ * recorder that let DEAF_AFTER questions in a row go unanswered is not waited for until it answers.
  */
 #include "loader/hold.h"
 
@@ -27,7 +28,11 @@
 
 #include <bpf/bpf.h>
 
+#include "bpf/config.h"
+
 #define PATIENCE_MS 200
+#define MOST_MS 1000
+#define DEAF_AFTER 2
 #define QUEUE 256 /* execs that wait; more pass */
 
 struct sp_hold {
@@ -52,12 +57,14 @@ struct answer {
 struct waiting {
 	int fd; /* of the event: names it and its file */
 	pid_t pid;
+	int64_t since; /* ms */
 };
 
 struct doorkeeper {
 	int fan, socket, lanes;
-	uint32_t number;  /* of the question that is open */
-	int64_t deadline; /* ms: of it */
+	uint32_t number;     /* of the question that is open */
+	unsigned unanswered; /* questions in a row before it */
+	int64_t deadline;    /* ms: of it */
 	size_t count;
 	struct waiting
 		queue[QUEUE]; /* recorded processes' execs; the question is about the first */
@@ -83,11 +90,9 @@ static int mark_file_systems(int fan)
 /* Recorded threads have a value in the task storage, which a pidfd finds. */
 static bool is_recorded(const struct doorkeeper *d, pid_t pid)
 {
-	struct {
-		uint32_t lane[4];
-	} value; /* struct lane of bpf/core.bpf.h */
+	uint64_t value[SP_LANE_BYTES / 8];
 	int fd = (int)syscall(__NR_pidfd_open, pid, 0);
-	bool found = fd >= 0 && bpf_map_lookup_elem(d->lanes, &fd, &value) == 0;
+	bool found = fd >= 0 && bpf_map_lookup_elem(d->lanes, &fd, value) == 0;
 
 	if (fd >= 0)
 		close(fd);
@@ -138,20 +143,26 @@ static void let_pass(struct doorkeeper *d, int fd, bool known)
 	close(fd);
 }
 
-/* Asks about the first that waits; who cannot be asked about passes. */
+static void pass_first(struct doorkeeper *d, bool known)
+{
+	let_pass(d, d->queue[0].fd, known);
+	memmove(d->queue, d->queue + 1, --d->count * sizeof(d->queue[0]));
+}
+
+/* Asks about the first that waits; who cannot be asked about, or came too long ago, passes. */
 static void ask(struct doorkeeper *d)
 {
-	while (d->count && !send_question(d, d->queue[0].pid, d->queue[0].fd)) {
-		let_pass(d, d->queue[0].fd, false);
-		memmove(d->queue, d->queue + 1, --d->count * sizeof(d->queue[0]));
-	}
-	d->deadline = now_ms() + PATIENCE_MS;
+	int64_t now = now_ms();
+
+	while (d->count && (d->unanswered >= DEAF_AFTER || now - d->queue[0].since >= MOST_MS ||
+			    !send_question(d, d->queue[0].pid, d->queue[0].fd)))
+		pass_first(d, false);
+	d->deadline = now + PATIENCE_MS;
 }
 
 static void end_question(struct doorkeeper *d, bool known)
 {
-	let_pass(d, d->queue[0].fd, known);
-	memmove(d->queue, d->queue + 1, --d->count * sizeof(d->queue[0]));
+	pass_first(d, known);
 	ask(d);
 }
 
@@ -163,6 +174,8 @@ static void take_answer(struct doorkeeper *d)
 
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 		_exit(0);
+	if (n == sizeof(a))
+		d->unanswered = 0;
 	if (n == sizeof(a) && d->count && a.number == d->number)
 		end_question(d, a.known);
 }
@@ -171,11 +184,11 @@ static void take_event(struct doorkeeper *d, const struct fanotify_event_metadat
 {
 	if (ev->fd < 0)
 		return;
-	if (d->count == QUEUE || !is_recorded(d, ev->pid)) {
+	if (d->count == QUEUE || d->unanswered >= DEAF_AFTER || !is_recorded(d, ev->pid)) {
 		let_pass(d, ev->fd, false);
 		return;
 	}
-	d->queue[d->count++] = (struct waiting){.fd = ev->fd, .pid = ev->pid};
+	d->queue[d->count++] = (struct waiting){.fd = ev->fd, .pid = ev->pid, .since = now_ms()};
 	if (d->count == 1)
 		ask(d);
 }
@@ -192,6 +205,7 @@ static void __attribute__((noreturn)) keep_door(struct doorkeeper *d)
 		ssize_t n;
 
 		if (d->count && left <= 0) {
+			d->unanswered++;
 			end_question(d, false);
 			continue;
 		}

@@ -8,6 +8,7 @@
 #include "loader/options.h"
 #include "loader/session.h"
 #include "userspace/base/log.h"
+#include "userspace/base/streams.h"
 
 static int list(const struct sp_options *o)
 {
@@ -25,6 +26,7 @@ int main(int argc, char **argv)
 	struct sp_options options;
 	int status;
 
+	sp_streams_secure();
 	sp_log_init("sp-trace", SP_LOG_NORMAL);
 	if (sp_options_parse(argc, argv, &options, &status) < 0)
 		return status;

@@ -37,7 +37,8 @@ struct process {
 	uint64_t since;		 /* ns: the image's begin */
 	uint64_t exec;		 /* ns: the last exec that began */
 	struct waiting *waiting;
-	bool ended; /* forgotten at the end of the round: its mappings may still be on their way */
+	int threads; /* that are known */
+	bool ended;  /* forgotten at the end of the round: its mappings may still be on their way */
 };
 
 struct sp_processes {
@@ -206,7 +207,12 @@ static void describe(struct sp_processes *p, const struct sp_ev_task *task)
 
 	/* One that has ended and is not waited for yet has neither a program nor an environment any
 	 * more: without a description, it is taken to be of its parent's rank and job. */
-	if (!info || sp_procinfo_read((pid_t)task->pid, info) < 0 || !info->exe[0])
+	if (!info || sp_procinfo_read((pid_t)task->pid, info) < 0)
+		return;
+	/* The same if only the first thread has ended, but then the others can tell. */
+	if (!info->exe[0] && task->tid != task->pid)
+		(void)sp_procinfo_read((pid_t)task->tid, info);
+	if (!info->exe[0])
 		return;
 	ev.rank = info->rank.rank;
 	ev.size = info->rank.size;
@@ -217,6 +223,7 @@ static void describe(struct sp_processes *p, const struct sp_ev_task *task)
 struct found_maps {
 	struct sp_processes *processes;
 	const struct sp_ev_task *task;
+	size_t count;
 };
 
 static int on_found_map(const struct sp_procmap *map, void *arg)
@@ -233,6 +240,7 @@ static int on_found_map(const struct sp_procmap *map, void *arg)
 		.path = map->path,
 	};
 
+	found->count++;
 	if (map->flags & SP_MAP_EXEC)
 		add_map(found->processes, &m, found->task->process);
 	return 0;
@@ -243,8 +251,10 @@ void sp_processes_task(struct sp_processes *p, const struct sp_ev_task *task)
 	struct process **at = find(p, (pid_t)task->pid), *process = *at;
 	bool fresh = !process || process->number != task->process;
 
-	if (!fresh)
-		return; /* one more thread */
+	if (!fresh) {
+		process->threads++;
+		return;
+	}
 	if (!process) {
 		process = calloc(1, sizeof(*process));
 		if (!process)
@@ -256,6 +266,7 @@ void sp_processes_task(struct sp_processes *p, const struct sp_ev_task *task)
 	process->number = task->process;
 	process->since = task->time;
 	process->ended = false;
+	process->threads = 1; /* an exec ends all others */
 	p->count++;
 	release_waiting(p, process, task->cause == SP_TASK_EXEC);
 	if (task->cause != SP_TASK_FORK) /* a fork is what its parent is until it execs */
@@ -264,6 +275,8 @@ void sp_processes_task(struct sp_processes *p, const struct sp_ev_task *task)
 		struct found_maps found = {.processes = p, .task = task};
 
 		(void)sp_procmaps_read((pid_t)task->pid, on_found_map, &found);
+		if (!found.count && task->tid != task->pid)
+			(void)sp_procmaps_read((pid_t)task->tid, on_found_map, &found);
 	}
 }
 
@@ -271,7 +284,8 @@ void sp_processes_exit(struct sp_processes *p, const struct sp_ev_task_exit *exi
 {
 	struct process *process = *find(p, (pid_t)exit->pid);
 
-	if (!process || exit->tid != exit->pid)
+	/* Not when the first thread ends: the others may go on without it. */
+	if (!process || --process->threads > 0)
 		return;
 	process->ended = true;
 	p->ended++;

@@ -114,6 +114,13 @@ static int open_streams(struct sp_session *s)
 	return r;
 }
 
+/* Not ourselves, who may well descend from the target: -p $$. The exec of a helper of ours would be
+ * held until we, who wait for that exec, answer. */
+static int add_target(struct sp_session *s, pid_t pid)
+{
+	return pid == getpid() ? 0 : sp_bpf_add_target(s->bpf, pid, false);
+}
+
 static int add_targets(struct sp_session *s)
 {
 	int r = 0;
@@ -122,11 +129,11 @@ static int add_targets(struct sp_session *s)
 		pid_t *children = NULL;
 		size_t count = 0;
 
-		r = sp_bpf_add_target(s->bpf, s->options->pids[i], false);
+		r = add_target(s, s->options->pids[i]);
 		if (r == 0 && sp_proctree_descendants(s->options->pids[i], &children, &count) < 0)
 			count = 0;
 		for (size_t k = 0; k < count && r == 0; k++)
-			r = sp_bpf_add_target(s->bpf, children[k], false);
+			r = add_target(s, children[k]);
 		free(children);
 	}
 	if (r == 0)

@@ -14,6 +14,8 @@
 #include "loader/prearm.h"
 #include "userspace/base/log.h"
 
+#define HOLD_MOST_NS 100000000u
+
 void sp_session_finish(struct sp_session *s, const char *format, ...)
 {
 	va_list ap;
@@ -95,13 +97,15 @@ void sp_session_drain(struct sp_session *s, unsigned *ret_fill)
 	}
 }
 
-/* An exec that waits: whose, and of which file, and on it goes. */
+/* The execs that wait: whose, and of which file, and on it goes. For a while only, since the rings
+ * fill meanwhile. */
 void sp_session_on_hold(struct sp_session *s)
 {
+	uint64_t until = sp_now() + HOLD_MOST_NS;
 	pid_t pid;
 	int fd;
 
-	while (s->hold && sp_hold_next(s->hold, &pid, &fd) == 1) {
+	while (s->hold && sp_now() < until && sp_hold_next(s->hold, &pid, &fd) == 1) {
 		bool traced;
 
 		(void)sp_rings_drain_control(s->rings); /* its fork may have come a moment ago */

@@ -45,6 +45,13 @@ int BPF_PROG(sp_exec, struct task_struct *task, int old_pid, struct linux_binprm
 	return 0;
 }
 
+/* The thread runs no more code. Once for each lane: the iterator and the exit may meet. */
+sp_inline void end_lane(struct lane *lane)
+{
+	if (__sync_lock_test_and_set(&lane->ended, 1) == 0)
+		__sync_fetch_and_add(&control.live, -1);
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(sp_exit, struct task_struct *task)
 {
@@ -57,7 +64,7 @@ int BPF_PROG(sp_exit, struct task_struct *task)
 
 	if (!lane)
 		return 0;
-	__sync_fetch_and_add(&control.live, -1);
+	end_lane(lane);
 	if (!control.enabled)
 		return 0;
 	if (st) {
@@ -97,7 +104,8 @@ sp_inline void find(struct task_struct *task)
 	struct lane *first, *lane;
 	__u32 *target = bpf_map_lookup_elem(&targets, &tgid);
 
-	if (!target)
+	/* One that has ended, and waits to be reaped or for the other threads, does not end again. */
+	if (!target || task->flags & PF_EXITING)
 		return;
 	if (bpf_task_storage_get(&lanes, task, 0, 0))
 		return;
@@ -110,6 +118,8 @@ sp_inline void find(struct task_struct *task)
 	__sync_fetch_and_add(&control.live, 1);
 	lane->hidden = *target == SP_TARGET_HIDDEN;
 	start_lane(task, lane, first ? first->process : 0, SP_TASK_FOUND, 0);
+	if (task->flags & PF_EXITING)
+		end_lane(lane); /* perhaps it had none yet when its exit was seen */
 }
 
 SEC("iter/task")

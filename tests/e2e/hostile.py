@@ -3,11 +3,16 @@
 """hostile.py - programs and circumstances that mean harm: whoever is recorded gains no right by it, and
 no others are held up or lose anything."""
 import os
+import resource
+import shutil
+import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import PROGRAMS, check, equal, main, need_root, need_scope_profiler, need_tool, trace
+from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, files, main, need_root, need_scope_profiler,
+                 need_tool, run, trace)
 
 need_root()
 need_scope_profiler()
@@ -65,4 +70,87 @@ def audited(into):
     equal(profile.count().get("audited"), 3, f"calls: {done.stderr}")
 
 
-main(audited)
+def half_ended(into):
+    """Processes and threads that have ended already do not end once more: the recording ends without them."""
+    for play in ("zombie", "leaderless"):
+        target = subprocess.Popen([PROGRAMS / "hostile", play])
+        time.sleep(0.3)
+        done = trace("-F", 0, "-o", into / play, "-p", target.pid)
+        equal((done.returncode, target.wait()), (0, 0), f"{play}: status: {done.stderr}")
+        contains(done.stderr, "the program ended")
+        calls = Profile(into / f"{play}/hostile_rank00000.h5").count().get("waiting", 0)
+        check(1 <= calls <= 40, f"{play}: {calls} calls of 40, of which some came before the recording")
+
+
+def streams_closed(into):
+    """Nothing that is opened takes the place of a closed stream, here or in what is started."""
+    script = f"ls -l /proc/self/fd > {into}/seen; exec {PROGRAMS}/hostile zombie"
+    for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+        shutil.rmtree(into / "out", ignore_errors=True)
+        done = run(["sh", "-c", f"exec {SP_TRACE} -v --keep-journal -F 0 -o {into}/out -- sh -c '{script}' {closed}"])
+        equal(done.returncode, 0, f"{closed}: status: {done.stderr}")
+        seen = (into / "seen").read_text()
+        check("journal" not in seen and "anon_inode" not in seen, f"{closed}: the command was handed {seen}")
+        done = run([SP_REPORT, "recover", into / "out/journal.spj", "-o", into / "again", "--keep-journal"])
+        equal(done.returncode, 0, f"{closed}: the journal: {done.stderr}")
+        shutil.rmtree(into / "again", ignore_errors=True)
+    done = run(["sh", "-c", f"exec {SP_REPORT} summary {into}/out >&-"])
+    equal(done.returncode, 1, "status of a report that goes nowhere")
+    contains(done.stderr, "could not be written")
+
+
+def size_limit(into):
+    """A limit of the size of files ends the recording like a full disk; the command has its signal back."""
+    limit = 64 << 10
+
+    def few_bytes():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    done = run([SP_TRACE, "-F", 0, "-o", into / "out", "--", "sh", "-c", "grep SigIgn /proc/self/status"],
+               preexec_fn=few_bytes)
+    ignored = int(done.stdout.split()[1], 16)
+    check(not ignored >> (signal.SIGXFSZ - 1) & 1, f"the command ignores SIGXFSZ, too: {done.stdout}")
+    shutil.rmtree(into / "out", ignore_errors=True)
+    done = run([SP_TRACE, "-F", 0, "-o", into / "out", "--", PROGRAMS / "hostile", "many"],
+               preexec_fn=few_bytes)
+    equal(done.returncode, 1, f"status: {done.stderr}")
+    contains(done.stderr, "File too large")
+    check("journal.spj" in files(into / "out"), f"the journal is gone: {files(into / 'out')}")
+
+
+def stopped(into):
+    """Who waits for a recorder that does not answer waits twice, and not again for each exec."""
+    for i in range(40):
+        shutil.copy("/bin/true", into / f"true{i}")
+    script = f"""
+import os, subprocess, time
+def start(first):
+    begin = time.monotonic()
+    for i in range(first, first + 20): subprocess.run(["{into}/true%d" % i])
+    return time.monotonic() - begin
+before = start(0)
+print(before, flush=True)
+while not os.path.exists("{into}/go"): time.sleep(0.01)
+print(start(20), flush=True)
+"""
+    recorder = subprocess.Popen([SP_TRACE, "-q", "-F", "0", "-o", into / "out", "--", "python3", "-c", script],
+                                stdout=subprocess.PIPE, text=True)
+    usual = float(recorder.stdout.readline())
+    recorder.send_signal(signal.SIGSTOP)
+    (into / "go").touch()
+    took = float(recorder.stdout.readline())
+    recorder.send_signal(signal.SIGCONT)
+    equal(recorder.wait(), 0, "status")
+    check(took < usual + 1.5, f"20 execs took {took:.1f} s behind a stopped recorder, and {usual:.1f} s before")
+
+
+def ancestor(into):
+    """A recorder that descends from its target does not record itself, and wait for itself."""
+    begin = time.monotonic()
+    done = run(["sh", "-c", f"{SP_TRACE} -v -F 0 --duration 200ms --keep-journal -o {into}/out -p $$; true"])
+    equal(done.returncode, 0, "status")
+    check(time.monotonic() - begin < 6, f"recording 0.2 s took {time.monotonic() - begin:.1f} s")
+    check("sp-libs" not in done.stderr and "sp-elf" not in done.stderr, f"it recorded its helpers: {done.stderr}")
+
+
+main(audited, half_ended, streams_closed, size_limit, stopped, ancestor)

@@ -10,6 +10,7 @@
 #include "userspace/base/cleanup.h"
 #include "userspace/base/cli.h"
 #include "userspace/base/log.h"
+#include "userspace/base/streams.h"
 #include "userspace/cmd/command.h"
 
 static const struct sp_command commands[] = {
@@ -60,6 +61,7 @@ int main(int argc, char **argv)
 	const char *arg;
 	int key, status = -1;
 
+	sp_streams_secure();
 	sp_log_init("sp-report", SP_LOG_NORMAL);
 	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
 		print_help();
