@@ -58,7 +58,7 @@ static void each_second(struct sp_session *s, uint64_t now)
 
 static void check_end(struct sp_session *s, uint64_t now)
 {
-	if (s->options->duration && now - s->start >= s->options->duration)
+	if (s->options->duration && now - s->began >= s->options->duration)
 		sp_session_finish(s, "--duration is over");
 	if (sp_bpf_live(s->bpf) <= 0 && (!s->command || sp_command_ended(s->command)))
 		sp_session_finish(s, "the program ended");
@@ -216,6 +216,7 @@ int sp_session_run(const struct sp_options *options)
 		/* Rings fill while we wait for a CPU. Not before the command is forked, nor beyond
 		 * the recording: what we start is to run as it would without us. */
 		(void)setpriority(PRIO_PROCESS, 0, -10);
+		s.began = sp_now();
 		sp_session_write_facts(&s);
 		if (s.options->pid_count)
 			sp_log_info("recording; Ctrl-C ends it");

@@ -45,7 +45,8 @@ struct sp_session {
 	struct sp_bpf_options sizes;
 	const char *sample_event;
 	int signals;
-	uint64_t start, next_second, next_minute;
+	uint64_t start, began; /* ns: of the recording, and since when its targets run in it */
+	uint64_t next_second, next_minute;
 	struct sp_progress progress;
 	char reason[160]; /* why the recording ends; "" while it goes on */
 	bool failed;	  /* ends for a fault */
