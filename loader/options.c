@@ -16,6 +16,7 @@ enum key {
 	KEY_RING_SIZE,
 	KEY_AS_ROOT,
 	KEY_KEEP_JOURNAL,
+	KEY_BREAKPOINTS,
 	KEY_LIST,
 };
 
@@ -30,6 +31,8 @@ static const struct sp_option table[] = {
 	 "end when the disk is that full (default 90; 100: never)"},
 	{"ring-size", KEY_RING_SIZE, "SIZE",
 	 "buffer in the kernel for each CPU (default: by memory)"},
+	{"breakpoints", KEY_BREAKPOINTS, NULL,
+	 "never use the fast way to probes of Linux 6.18 (see the manual page)"},
 	{"as-root", KEY_AS_ROOT, NULL,
 	 "under sudo: run COMMAND and write files as root, not as you"},
 	{"keep-journal", KEY_KEEP_JOURNAL, NULL,
@@ -145,6 +148,9 @@ static int take(struct sp_options *o, int key, const char *arg)
 		return 0;
 	case KEY_AS_ROOT:
 		o->as_root = true;
+		return 0;
+	case KEY_BREAKPOINTS:
+		o->breakpoints = true;
 		return 0;
 	case KEY_KEEP_JOURNAL:
 		o->keep_journal = true;

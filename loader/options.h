@@ -22,6 +22,7 @@ struct sp_options {
 	uint64_t max_size;    /* bytes of the journal, 0 none */
 	double max_disk;      /* share of the file system in use, above 1 none */
 	uint64_t ring_bytes;  /* per CPU, 0: by the machine's memory */
+	bool breakpoints; /* never the fast way to a probe */
 	bool as_root, keep_journal, quiet, verbose;
 };
 

@@ -169,7 +169,7 @@ static void explain(char *out, size_t room, int r, const struct outcome *o)
 		snprintf(out, room, "this kernel does not turn the 5-byte nop into a call");
 }
 
-int sp_selftest_run(struct sp_bpf *bpf, struct sp_selftest *ret_result)
+int sp_selftest_run(struct sp_bpf *bpf, bool try_fast, struct sp_selftest *ret_result)
 {
 	struct sp_selftest result = {0};
 	struct outcome o;
@@ -181,11 +181,15 @@ int sp_selftest_run(struct sp_bpf *bpf, struct sp_selftest *ret_result)
 		sp_log_error("%s", err.text);
 		return r;
 	}
-	r = attempt(bpf, helper, true, &o, &result.images);
-	if (r == 0 && is_good(&o) && o.byte == PATCHED) {
+	if (try_fast)
+		r = attempt(bpf, helper, true, &o, &result.images);
+	if (try_fast && r == 0 && is_good(&o) && o.byte == PATCHED) {
 		result.fast = true;
 	} else {
-		explain(result.reason, sizeof(result.reason), r, &o);
+		if (try_fast)
+			explain(result.reason, sizeof(result.reason), r, &o);
+		else
+			snprintf(result.reason, sizeof(result.reason), "--breakpoints");
 		sp_images_free(result.images);
 		result.images = NULL;
 		r = attempt(bpf, helper, false, &o, &result.images);

@@ -25,6 +25,6 @@ struct sp_selftest {
 };
 
 /* Takes about 50 ms. -errno, logged, if no place works: then nothing can be recorded. */
-int sp_selftest_run(struct sp_bpf *bpf, struct sp_selftest *ret_result);
+int sp_selftest_run(struct sp_bpf *bpf, bool try_fast, struct sp_selftest *ret_result);
 
 #endif

@@ -74,7 +74,7 @@ static int open_bpf(struct sp_session *s)
 		r = sp_bpf_attach_tasks(s->bpf);
 	if (r == 0) {
 		sp_bpf_enable(s->bpf);
-		r = sp_selftest_run(s->bpf, &s->selftest);
+		r = sp_selftest_run(s->bpf, !s->options->breakpoints, &s->selftest);
 	}
 	if (r < 0)
 		return r;
