@@ -166,7 +166,8 @@ static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 	r = sp_trace_bpf__load(s);
 	if (r < 0) {
 		sp_log_error("the kernel refused the BPF programs: %s", strerror(-r));
-		sp_log_hint("-v shows the kernel's own words");
+		sp_log_hint(r == -EMFILE ? "raise the limit of open files: ulimit -n 65536"
+					 : "-v shows the kernel's own words");
 		return r;
 	}
 	r = map_array(s->maps.sites, o->max_sites * sizeof(*b->sites), (void **)&b->sites,

@@ -23,6 +23,7 @@
 #define WAIT_LEAST_MS 2
 #define WAIT_MOST_MS 20
 #define MOST_FILES 65536
+#define STOP_TRIES 250 /* half a second for threads that were preempted while they wrote a call */
 
 static void on_signal(struct sp_session *s)
 {
@@ -106,6 +107,11 @@ static void stop(struct sp_session *s)
 		sp_log_warning("calls that were still open are missing: %s", strerror(-r));
 	sp_session_drain(s, &fill);
 	sp_session_drain(s, &fill); /* the side band hands out what is older than a round */
+	for (int i = 0; i < STOP_TRIES && sp_rings_unread(s->rings); i++) {
+		usleep(2000);
+		sp_session_drain(s, &fill);
+	}
+	sp_recorder_lost(s->recorder, SP_LOSS_CALL_RING_FULL, -1, sp_rings_unread(s->rings));
 	sp_recorder_losses(s->recorder, s->bpf);
 	sp_recorder_lost(s->recorder, SP_LOSS_PROGRAM_SKIPPED, -1, sp_bpf_skipped(s->bpf));
 	sp_recorder_clock(s->recorder);
