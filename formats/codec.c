@@ -156,6 +156,9 @@ static const struct {
 				     "a BPF program was still running on that CPU"},
 	[SP_LOSS_STACK_UNREADABLE] = {"stack unreadable", "the sample is kept without its stack"},
 	[SP_LOSS_DISK] = {"not written", "the disk was full or refused the data"},
+	[SP_LOSS_ARMED_LATE] = {"armed late",
+				"a library that the program opened itself had run before "
+				"its probes were armed: its first regions are missing"},
 	[SP_LOSS_SAMPLE_THROTTLED] = {"sample not taken",
 				      "the kernel throttled sampling: use a lower -F"},
 };

@@ -112,6 +112,7 @@ enum sp_loss_cause {
 	SP_LOSS_STACK_UNREADABLE = 11, /* samples whose stack could not be read */
 	SP_LOSS_DISK = 12,	       /* events that could not be written */
 	SP_LOSS_SAMPLE_THROTTLED = 13, /* samples that the kernel did not take */
+	SP_LOSS_ARMED_LATE = 14,       /* files that ran before their probes were armed */
 	SP_LOSS_MAX = 16,
 };
 

@@ -125,7 +125,14 @@ int sp_command_started(struct sp_command *c)
 		else
 			sp_log_error("cannot run %s: %s", c->name, strerror(e));
 		if (e == ENOENT && !strchr(c->name, '/'))
-			sp_log_hint("sudo may search other folders than your shell: give its path");
+			sp_log_hint(access(c->name, X_OK) == 0
+					    ? "there is one here: did you mean ./%s?"
+					    : "sudo may search other folders than your shell: give "
+					      "the path of %s",
+				    c->name);
+		else if (e == EACCES)
+			sp_log_hint("it must be a program that you may execute: chmod +x, or name "
+				    "its compiled form");
 		return -e;
 	}
 	c->started = true;

@@ -288,6 +288,18 @@ int sp_hold_fd(const struct sp_hold *hold)
 	return hold->socket;
 }
 
+static void end_hold(struct sp_hold *hold)
+{
+	if (hold->doorkeeper > 0) {
+		(void)kill(hold->doorkeeper, SIGKILL);
+		(void)waitpid(hold->doorkeeper, NULL, 0);
+	}
+	if (hold->socket >= 0)
+		close(hold->socket);
+	hold->doorkeeper = -1;
+	hold->socket = -1;
+}
+
 int sp_hold_next(struct sp_hold *hold, pid_t *ret_pid, int *ret_fd)
 {
 	struct question q;
@@ -301,8 +313,16 @@ int sp_hold_next(struct sp_hold *hold, pid_t *ret_pid, int *ret_fd)
 			   .msg_control = control.space,
 			   .msg_controllen = sizeof(control.space)};
 	struct cmsghdr *c;
+	ssize_t n;
 
-	if (recvmsg(hold->socket, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != sizeof(q))
+	if (hold->socket < 0)
+		return 0;
+	n = recvmsg(hold->socket, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n == 0 || (n < 0 && errno == ECONNRESET)) {
+		end_hold(hold);
+		return -ESHUTDOWN;
+	}
+	if (n != sizeof(q))
 		return 0;
 	c = CMSG_FIRSTHDR(&m);
 	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
@@ -317,6 +337,8 @@ void sp_hold_answer(struct sp_hold *hold, bool known)
 {
 	struct answer a = {.number = hold->question, .known = known};
 
+	if (hold->socket < 0)
+		return;
 	(void)send(hold->socket, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -324,10 +346,6 @@ void sp_hold_stop(struct sp_hold *hold)
 {
 	if (!hold)
 		return;
-	if (hold->doorkeeper > 0) {
-		(void)kill(hold->doorkeeper, SIGKILL);
-		(void)waitpid(hold->doorkeeper, NULL, 0);
-	}
-	close(hold->socket);
+	end_hold(hold);
 	free(hold);
 }

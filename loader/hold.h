@@ -21,10 +21,11 @@ struct sp_hold;
 /* Starts the doorkeeper. @lanes: the BPF map that has a value for each recorded thread. -errno
  * where the kernel has no such events or refuses them: the recording goes on without. */
 int sp_hold_start(int lanes, struct sp_hold **ret_hold);
-/* Readable when an exec waits; for poll(2). */
+/* Readable when an exec waits; for poll(2). Negative once the doorkeeper is gone, so ask each time. */
 int sp_hold_fd(const struct sp_hold *hold);
 /* The next exec that waits: who, and the file, open for reading (close it). 1, or 0 if there is
- * none. Answer it before the next. */
+ * none. Answer it before the next. -ESHUTDOWN where the doorkeeper has died: nothing is held any
+ * more. */
 int sp_hold_next(struct sp_hold *hold, pid_t *ret_pid, int *ret_fd);
 /* Lets it go. @known: do not ask about this file again until it changes. */
 void sp_hold_answer(struct sp_hold *hold, bool known);

@@ -268,8 +268,23 @@ static void drop_probes(struct found *f)
 	f->probe_count = 0;
 }
 
+/* Its regions up to now are not recorded, and nobody can tell how many there were. */
+static void say_late(struct sp_images *images, const char *path, uint64_t since)
+{
+	uint64_t now = sp_now();
+
+	if (!since || since >= now)
+		return;
+	sp_log_warning(
+		"%s was mapped %.1f ms before its probes were armed: its regions until then are "
+		"missing",
+		path, (double)(now - since) / 1e6);
+	if (images->recorder)
+		sp_recorder_lost_since(images->recorder, SP_LOSS_ARMED_LATE, since);
+}
+
 static int take_image(struct sp_images *images, struct found *f, size_t index, struct image *key,
-		      int fd, const char *path)
+		      int fd, const char *path, uint64_t since)
 {
 	const char *why = NULL;
 	uint32_t base = 0;
@@ -297,6 +312,7 @@ static int take_image(struct sp_images *images, struct found *f, size_t index, s
 				if (f->events[i]->type == SP_EV_probe)
 					((struct sp_ev_probe *)f->events[i])->flags |=
 						SP_PROBE_F_ARMED;
+			say_late(images, path, since);
 			sp_log_verbose("armed %s: %zu region sites%s", path, (size_t)f->image.sites,
 				       images->fast ? ", fast probes" : "");
 		}
@@ -328,7 +344,7 @@ static void free_found(struct found *found, size_t count)
 }
 
 static int scan_new(struct sp_images *images, const int *fds, const char *const *paths,
-		    struct image *keys, size_t count)
+		    const uint64_t *since, struct image *keys, size_t count)
 {
 	struct scan_run run = {.found = calloc(count, sizeof(struct found))};
 	struct sp_error err = {0};
@@ -341,18 +357,20 @@ static int scan_new(struct sp_images *images, const int *fds, const char *const 
 		sp_log_error("cannot read the program's ELF files: %s",
 			     err.text[0] ? err.text : strerror(-r));
 	for (size_t i = 0; i < count && r == 0; i++)
-		r = take_image(images, &run.found[i], i, &keys[i], fds[i], paths[i]);
+		r = take_image(images, &run.found[i], i, &keys[i], fds[i], paths[i], since[i]);
 	free_found(run.found, count);
 	return r;
 }
 
-int sp_images_add(struct sp_images *images, const int *fds, const char *const *paths, size_t count)
+int sp_images_add(struct sp_images *images, const int *fds, const char *const *paths,
+		  const uint64_t *since, size_t count)
 {
 	sp_cleanup(sp_freep) int *new_fds = calloc(count + 1, sizeof(*new_fds));
 	sp_cleanup(sp_freep) const char **new_paths = calloc(count + 1, sizeof(*new_paths));
 	sp_cleanup(sp_freep) struct image *keys = calloc(count + 1, sizeof(*keys));
+	sp_cleanup(sp_freep) uint64_t *new_since = calloc(count + 1, sizeof(*new_since));
 	size_t fresh = 0;
-	int r = new_fds && new_paths && keys ? 0 : -ENOMEM;
+	int r = new_fds && new_paths && keys && new_since ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < count && r == 0; i++) {
 		struct stat st;
@@ -375,10 +393,11 @@ int sp_images_add(struct sp_images *images, const int *fds, const char *const *p
 			continue;
 		new_fds[fresh] = fds[i];
 		new_paths[fresh] = paths[i];
+		new_since[fresh] = since ? since[i] : 0;
 		keys[fresh++] = key;
 	}
 	if (r == 0 && fresh)
-		r = scan_new(images, new_fds, new_paths, keys, fresh);
+		r = scan_new(images, new_fds, new_paths, new_since, keys, fresh);
 	for (size_t i = 0; i < count; i++)
 		close(fds[i]);
 	return r;

@@ -25,9 +25,11 @@ void sp_images_set_recorder(struct sp_images *images, struct sp_recorder *record
 void sp_images_set_fast(struct sp_images *images, bool fast);
 
 /* Looks at files, known or new; scans and arms the new ones together. Takes over the descriptors.
- * @paths are what they are called. A file that cannot be read or armed is noted and logged, and
+ * @paths are what they are called; @since, if not NULL, when they began to run (ns; 0 for one that was held
+ * until now, or ran before the recording): what that costs in missing regions is said and noted. A file that cannot be read or armed is noted and logged, and
  * does not fail the call; -errno is for want of memory or of the helper. */
-int sp_images_add(struct sp_images *images, const int *fds, const char *const *paths, size_t count);
+int sp_images_add(struct sp_images *images, const int *fds, const char *const *paths,
+		  const uint64_t *since, size_t count);
 
 /* Images with probes of ours that are armed; region sites that begin a region; whether any image's
  * probes could not be armed. */

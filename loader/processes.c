@@ -49,6 +49,7 @@ struct sp_processes {
 	struct process *buckets[BUCKETS];
 	int fds[BATCH];
 	char *paths[BATCH];
+	uint64_t since[BATCH];
 	size_t batch;
 };
 
@@ -82,7 +83,7 @@ static int scan_batch(struct sp_processes *p)
 	if (!count)
 		return 0;
 	p->batch = 0;
-	r = sp_images_add(p->images, p->fds, (const char *const *)p->paths, count);
+	r = sp_images_add(p->images, p->fds, (const char *const *)p->paths, p->since, count);
 	for (size_t i = 0; i < count; i++)
 		free(p->paths[i]);
 	return r;
@@ -114,7 +115,8 @@ static int open_mapped(const struct sp_mapping *m)
 	return fd;
 }
 
-static void add_map(struct sp_processes *p, const struct sp_mapping *m, uint32_t number)
+/* @found: it was there before the recording, so what it did before is nobody's loss. */
+static void add_map(struct sp_processes *p, const struct sp_mapping *m, uint32_t number, bool found)
 {
 	struct sp_ev_map ev = {
 		.head = {.type = SP_EV_map},
@@ -143,6 +145,7 @@ static void add_map(struct sp_processes *p, const struct sp_mapping *m, uint32_t
 		(void)scan_batch(p);
 	p->fds[p->batch] = fd;
 	p->paths[p->batch] = strdup(m->path);
+	p->since[p->batch] = found ? 0 : m->time;
 	if (p->paths[p->batch])
 		p->batch++;
 	else
@@ -171,7 +174,7 @@ void sp_processes_map(struct sp_processes *p, const struct sp_mapping *m)
 			 ? process->number
 			 : process->before;
 	if (number)
-		add_map(p, m, number);
+		add_map(p, m, number, false);
 }
 
 void sp_processes_exec(struct sp_processes *p, pid_t pid, uint64_t time)
@@ -189,7 +192,7 @@ static void release_waiting(struct sp_processes *p, struct process *process, boo
 
 		process->waiting = w->next;
 		if (use)
-			add_map(p, &w->map, process->number);
+			add_map(p, &w->map, process->number, false);
 		free(w);
 	}
 }
@@ -242,7 +245,7 @@ static int on_found_map(const struct sp_procmap *map, void *arg)
 
 	found->count++;
 	if (map->flags & SP_MAP_EXEC)
-		add_map(found->processes, &m, found->task->process);
+		add_map(found->processes, &m, found->task->process, true);
 	return 0;
 }
 

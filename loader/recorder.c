@@ -174,6 +174,11 @@ void sp_recorder_lost(struct sp_recorder *r, unsigned cause, int cpu, uint64_t c
 		note_loss(r, cause, cpu, count, 0, sp_now());
 }
 
+void sp_recorder_lost_since(struct sp_recorder *r, unsigned cause, uint64_t since)
+{
+	note_loss(r, cause, -1, 1, since, sp_now());
+}
+
 void sp_recorder_end(struct sp_recorder *r, uint64_t time, const char *reason)
 {
 	struct sp_ev_end ev = {

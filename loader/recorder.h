@@ -40,6 +40,8 @@ void sp_recorder_clock(struct sp_recorder *recorder);
 void sp_recorder_losses(struct sp_recorder *recorder, const struct sp_bpf *bpf);
 /* Notes losses that are counted elsewhere. */
 void sp_recorder_lost(struct sp_recorder *recorder, unsigned cause, int cpu, uint64_t count);
+/* One loss of unknown size, from @since to now. */
+void sp_recorder_lost_since(struct sp_recorder *recorder, unsigned cause, uint64_t since);
 void sp_recorder_end(struct sp_recorder *recorder, uint64_t time, const char *reason);
 
 void sp_recorder_flush(struct sp_recorder *recorder);

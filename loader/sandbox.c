@@ -74,21 +74,19 @@ int sp_sandbox_open_path(const char *path, int *ret_fd, struct sp_error *err)
 
 int sp_sandbox_open(const char *name, int *ret_fd, struct sp_error *err)
 {
+	/* A build tree has it beside us; an installed tree, wherever it was moved, in libexec. */
+	static const char *const places[] = {"", "helpers/", "../libexec/sp-trace/"};
 	char dir[3072], path[4096];
 	ssize_t n = readlink("/proc/self/exe", dir, sizeof(dir) - 1);
-	char *slash;
 
-	if (n > 0) {
-		dir[n] = 0;
-		slash = strrchr(dir, '/');
-		if (slash)
-			*slash = 0;
-		snprintf(path, sizeof(path), "%s/%s", dir, name);
-		if (sp_sandbox_open_path(path, ret_fd, NULL) == 0)
-			return 0;
-		snprintf(path, sizeof(path), "%s/helpers/%s", dir, name);
-		if (sp_sandbox_open_path(path, ret_fd, NULL) == 0)
-			return 0;
+	dir[n > 0 ? n : 0] = 0;
+	if (strrchr(dir, '/')) {
+		*strrchr(dir, '/') = 0;
+		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+			snprintf(path, sizeof(path), "%s/%s%s", dir, places[i], name);
+			if (sp_sandbox_open_path(path, ret_fd, NULL) == 0)
+				return 0;
+		}
 	}
 	snprintf(path, sizeof(path), "%s/%s", SP_LIBEXEC_DIR, name);
 	if (sp_sandbox_open_path(path, ret_fd, NULL) == 0)

@@ -46,7 +46,7 @@ struct sp_sandbox {
 };
 
 /* Opens a helper of this installation for sp_sandbox_spawn(): beside the running executable or in
- * `helpers` below it (a build tree), else in the libexec directory. No environment variable has a
+ * `helpers` below it (a build tree), in ../libexec/sp-trace from there, else in the libexec directory. No environment variable has a
  * say. -ENOENT, with all places named. Close the descriptor. */
 int sp_sandbox_open(const char *name, int *ret_fd, struct sp_error *err);
 /* The same for a helper whose path is known. */

@@ -71,7 +71,7 @@ static void record(struct sp_session *s)
 		{.fd = sp_rings_fd(s->rings), .events = POLLIN},
 		{.fd = sp_sideband_fd(s->sideband), .events = POLLIN},
 		{.fd = s->signals, .events = POLLIN},
-		{.fd = s->hold ? sp_hold_fd(s->hold) : -1, .events = POLLIN},
+		{.fd = -1, .events = POLLIN}, /* the doorkeeper's, while it lives */
 	};
 	int wait = WAIT_LEAST_MS;
 
@@ -79,6 +79,7 @@ static void record(struct sp_session *s)
 		unsigned fill = 0;
 		uint64_t now;
 
+		fds[3].fd = s->hold ? sp_hold_fd(s->hold) : -1;
 		(void)poll(fds, 4, wait);
 		sp_session_on_hold(s);
 		on_signal(s);
@@ -126,9 +127,10 @@ static void say_end(struct sp_session *s)
 {
 	struct sp_recorder_counts c = sp_recorder_counts(s->recorder);
 
-	sp_log_info("recording ended after %s (%s): %s calls, %s samples%s%s",
+	sp_log_info("recording ended after %s (%s): %s call%s, %s sample%s%s%s",
 		    sp_show_duration((double)(sp_now() - s->start)).text, s->reason,
-		    sp_show_count(c.calls).text, sp_show_count(c.samples).text,
+		    sp_show_count(c.calls).text, c.calls == 1 ? "" : "s",
+		    sp_show_count(c.samples).text, c.samples == 1 ? "" : "s",
 		    c.lost ? ", LOST: " : "", c.lost ? sp_show_count(c.lost).text : "");
 	if (s->options->hz && strcmp(s->sample_event, "cycles"))
 		sp_log_info("sampled by the CPU clock: this machine has no hardware cycle counter");

@@ -187,11 +187,12 @@ static int start_command(struct sp_session *s)
 {
 	struct pollfd fds[] = {
 		{.fd = sp_command_fd(s->command), .events = POLLIN},
-		{.fd = s->hold ? sp_hold_fd(s->hold) : -1, .events = POLLIN},
+		{.fd = -1, .events = POLLIN},
 	};
 	int r = sp_command_release(s->command);
 
 	while (r == 0) {
+		fds[1].fd = s->hold ? sp_hold_fd(s->hold) : -1;
 		(void)poll(fds, 2, 100);
 		sp_session_on_hold(s);
 		r = sp_command_started(s->command);
@@ -233,6 +234,11 @@ int sp_session_start_targets(struct sp_session *s)
 			return r;
 		}
 	}
+	if (s->options->hz > 10000)
+		sp_log_warning("%u samples a second on every CPU slow the program down, perhaps "
+			       "many times; "
+			       "up to 10000 cost little",
+			       s->options->hz);
 	if (!s->command && sp_images_armed(s->images) == 0)
 		sp_session_say_without_probes(s->program);
 	return s->command ? start_command(s) : 0;

@@ -105,8 +105,15 @@ void sp_session_on_hold(struct sp_session *s)
 	pid_t pid;
 	int fd;
 
-	while (s->hold && sp_now() < until && sp_hold_next(s->hold, &pid, &fd) == 1) {
+	while (s->hold && sp_now() < until) {
+		int r = sp_hold_next(s->hold, &pid, &fd);
 		bool traced;
+
+		if (r < 0)
+			sp_log_warning("the process that holds execs was killed: from here on the "
+				       "first regions of programs that start may be lost");
+		if (r != 1)
+			break;
 
 		(void)sp_rings_drain_control(s->rings); /* its fork may have come a moment ago */
 		traced = sp_processes_has(s->processes, pid);
