@@ -144,6 +144,25 @@ print(start(20), flush=True)
     check(took < usual + 1.5, f"20 execs took {took:.1f} s behind a stopped recorder, and {usual:.1f} s before")
 
 
+def doorkeeper_killed(into):
+    """The recorder goes on without the process that holds execs, says so, and does not spin."""
+    recorder = subprocess.Popen([SP_TRACE, "-F", "0", "-o", into / "out", "--", "sh", "-c",
+                                 f"sleep 3; {PROGRAMS}/hostile many"], stderr=subprocess.PIPE, text=True)
+    time.sleep(1.5)
+    children = open(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read().split()
+    keepers = [int(c) for c in children if open(f"/proc/{c}/comm").read() == "sp-hold\n"]
+    equal(len(keepers), 1, "doorkeepers")
+    os.kill(keepers[0], signal.SIGKILL)
+    ticks = [sum(map(int, open(f"/proc/{recorder.pid}/stat").read().rpartition(")")[2].split()[11:13]))]
+    time.sleep(1)
+    ticks.append(sum(map(int, open(f"/proc/{recorder.pid}/stat").read().rpartition(")")[2].split()[11:13])))
+    said = recorder.communicate()[1]
+    equal(recorder.returncode, 0, f"status: {said}")
+    contains(said, "was killed")
+    check(ticks[1] - ticks[0] < 50, f"{ticks[1] - ticks[0]} ticks of a second's 100 were spent on waiting")
+    equal(len(keepers) and Profile(next((into / "out").glob("*.h5"))).count().get("many"), 100000, "calls")
+
+
 def ancestor(into):
     """A recorder that descends from its target does not record itself, and wait for itself."""
     begin = time.monotonic()
@@ -153,4 +172,4 @@ def ancestor(into):
     check("sp-libs" not in done.stderr and "sp-elf" not in done.stderr, f"it recorded its helpers: {done.stderr}")
 
 
-main(audited, half_ended, streams_closed, size_limit, stopped, ancestor)
+main(audited, half_ended, streams_closed, size_limit, stopped, doorkeeper_killed, ancestor)
