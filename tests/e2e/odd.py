@@ -15,7 +15,7 @@ need_scope_profiler()
 from recording import Profile
 
 ODD = PROGRAMS / "odd"
-BY_OUTER, BY_UNWINDING = 1, 32
+BY_OUTER, BY_UNWINDING = 1, 16
 DEPTH = 80
 
 
@@ -159,6 +159,23 @@ def reloaded(into):
           "library call": 100, "library destructor": 100}, "calls")
 
 
+def opened_late(into):
+    """A library that nothing named before the program opens it: its first calls are missing, and that is
+    said."""
+    copy, driver = into / "libunseen.so", into / "driver.py"
+    shutil.copy(PROGRAMS / "libfirstlib.so", copy)
+    driver.write_text(f"import ctypes, time\nlibrary = ctypes.CDLL({str(copy)!r})\n"
+                      "for i in range(1000):\n    library.firstlib_call()\n    time.sleep(0.0005)\n")
+    done = trace("-F", 0, "-o", into / "out", "--", sys.executable, driver)
+    equal(done.returncode, 0, f"status: {done.stderr}")
+    contains(done.stderr, "libunseen.so", "before its probes were armed")
+    profile = Profile(next((into / "out").glob("*.h5")))
+    equal(losses(profile).get("armed late"), 1, "losses")
+    calls = profile.count().get("library call", 0)
+    check(100 <= calls <= 1000, f"{calls} of 1000 calls")
+    equal(profile.count().get("library destructor"), 1, "what came last")
+
+
 def hostile(into):
     """A program that feeds the probes garbage, beside one that does not: the recorder lives, converts,
     and of the good one nothing is lost."""
@@ -267,4 +284,4 @@ def overlay(into):
 
 
 main(mismatched, longjmp, abandoned, deep, names, many_names, generations, signal_handlers, many_programs,
-     sandboxed, reloaded, hostile, strange_path, deleted, namespaces, overlay)
+     sandboxed, reloaded, opened_late, hostile, strange_path, deleted, namespaces, overlay)
