@@ -105,6 +105,7 @@ LINKS = {
     "sp-trace": r"libdw|libelf\.so\.0|libhdf5|libdebuginfod",
     "sp-report": r"libbpf",
     "sp-elf": r"libbpf|libhdf5",
+    "sp-libs": r"libbpf|libhdf5|libdw|libelf",
     "sp-selftest": r"libbpf|libhdf5|libdw|libelf",
 }
 
