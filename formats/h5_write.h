@@ -76,6 +76,8 @@ int sp_h5_writer_add_processes(struct sp_h5_writer *writer, const struct sp_proc
 			       size_t n, struct sp_error *error);
 int sp_h5_writer_add_losses(struct sp_h5_writer *writer, const struct sp_loss_row *rows, size_t n,
 			    struct sp_error *error);
+int sp_h5_writer_add_cuts(struct sp_h5_writer *writer, const struct sp_cut_row *rows, size_t n,
+			  struct sp_error *error);
 int sp_h5_writer_add_clocks(struct sp_h5_writer *writer, const struct sp_clock_row *rows, size_t n,
 			    struct sp_error *error);
 

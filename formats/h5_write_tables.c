@@ -105,6 +105,12 @@ int sp_h5_writer_add_losses(struct sp_h5_writer *writer, const struct sp_loss_ro
 	return add_rows(writer, SP_H5_TABLE_loss, rows, n, error);
 }
 
+int sp_h5_writer_add_cuts(struct sp_h5_writer *writer, const struct sp_cut_row *rows, size_t n,
+			  struct sp_error *error)
+{
+	return add_rows(writer, SP_H5_TABLE_cut, rows, n, error);
+}
+
 int sp_h5_writer_add_clocks(struct sp_h5_writer *writer, const struct sp_clock_row *rows, size_t n,
 			    struct sp_error *error)
 {

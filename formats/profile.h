@@ -30,7 +30,7 @@ typedef int64_t sp_col_relend;
 typedef const char *sp_col_str;
 
 /* struct sp_thread_row, sp_task_row, sp_site_row, sp_module_row, sp_process_row, sp_loss_row,
- * sp_clock_row, sp_sample_row: the fields and what they mean are in profile_tables.def. */
+ * sp_cut_row, sp_clock_row, sp_sample_row: the fields and what they mean are in profile_tables.def. */
 #define SP_TABLE(name, doc) struct sp_##name##_row {
 #define SP_COL(table, type, field, path, need, default, doc) sp_col_##type field;
 #define SP_TABLE_END(name) \

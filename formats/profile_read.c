@@ -353,6 +353,7 @@ SP_PROFILE_TABLE(sites, site)
 SP_PROFILE_TABLE(modules, module)
 SP_PROFILE_TABLE(processes, process)
 SP_PROFILE_TABLE(losses, loss)
+SP_PROFILE_TABLE(cuts, cut)
 SP_PROFILE_TABLE(clocks, clock)
 
 static int facts(struct sp_profile *profile, struct sp_profile_facts *cached, const char *group,

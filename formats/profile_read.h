@@ -87,8 +87,9 @@ int sp_profile_read_frames(struct sp_profile *profile, uint64_t first, size_t n,
 			   uint64_t *ret_frames, struct sp_error *error);
 
 /* int sp_profile_<table>s(profile, const struct sp_<table>_row **ret_rows, size_t *ret_n, error)
- * for thread, task, site, module, process, loss, clock: all rows of the table, none if the file has
- * no such table. Read once, valid until free. A .sps file's modules come with path and bias. */
+ * for thread, task, site, module, process, loss, cut, clock: all rows of the table, none if the
+ * file has no such table. Read once, valid until free. A .sps file's modules come with path and
+ * bias. */
 int sp_profile_threads(struct sp_profile *profile, const struct sp_thread_row **ret_rows,
 		       size_t *ret_n, struct sp_error *error);
 int sp_profile_tasks(struct sp_profile *profile, const struct sp_task_row **ret_rows, size_t *ret_n,
@@ -101,6 +102,8 @@ int sp_profile_processes(struct sp_profile *profile, const struct sp_process_row
 			 size_t *ret_n, struct sp_error *error);
 int sp_profile_losses(struct sp_profile *profile, const struct sp_loss_row **ret_rows,
 		      size_t *ret_n, struct sp_error *error);
+int sp_profile_cuts(struct sp_profile *profile, const struct sp_cut_row **ret_rows, size_t *ret_n,
+		    struct sp_error *error);
 int sp_profile_clocks(struct sp_profile *profile, const struct sp_clock_row **ret_rows,
 		      size_t *ret_n, struct sp_error *error);
 

@@ -227,6 +227,7 @@ int main(int argc, char **argv)
 	PRINT_TABLE(modules, module);
 	PRINT_TABLE(processes, process);
 	PRINT_TABLE(losses, loss);
+	PRINT_TABLE(cuts, cut);
 	PRINT_TABLE(clocks, clock);
 	must(sp_profile_metadata(profile, &facts, &n, &error), argv[1]);
 	print_facts("metadata", facts, n);

@@ -195,6 +195,9 @@ static void write_profile(const char *path, unsigned int gzip)
 							   .first_ns = 1,
 							   .last_ns = 2},
 				     1, &error));
+	MUST(sp_h5_writer_add_cuts(
+		writer, &(struct sp_cut_row){.region = 1, .rank = 2, .flag = 16, .count = 5}, 1,
+		&error));
 	MUST(sp_h5_writer_add_clocks(
 		writer,
 		&(struct sp_clock_row){
@@ -315,6 +318,7 @@ static void check_tables(struct sp_profile *profile)
 	const struct sp_process_row *processes;
 	const struct sp_loss_row *losses;
 	const struct sp_clock_row *clocks;
+	const struct sp_cut_row *cuts;
 	const struct sp_fact *facts;
 	size_t n;
 
@@ -343,6 +347,9 @@ static void check_tables(struct sp_profile *profile)
 	CHECK(n == 1 && losses[0].count == UINT64_MAX && losses[0].cpu == 3 &&
 	      losses[0].thread == -1);
 	CHECK_TEXT(losses[0].cause, "ring full");
+	MUST(sp_profile_cuts(profile, &cuts, &n, &error));
+	CHECK(n == 1 && cuts[0].region == 1 && cuts[0].rank == 2 && cuts[0].flag == 16 &&
+	      cuts[0].count == 5);
 	MUST(sp_profile_clocks(profile, &clocks, &n, &error));
 	CHECK(n == 1 && clocks[0].realtime_ns == 2 && clocks[0].error_ns == 4);
 	MUST(sp_profile_metadata(profile, &facts, &n, &error));

@@ -7,6 +7,7 @@
  * streams make_journal FILE demo                  2 ranks and a launcher, threads, samples, losses
  *   make_journal FILE died                  as demo, but the recorder died
  *   make_journal FILE hostile               names that a terminal would act upon, and long ones
+ *   make_journal FILE cuts                  calls without an end of their own, of every kind, tags
  *   make_journal FILE empty                 nothing was recorded
  */
 #include <stdio.h>
@@ -208,13 +209,65 @@ static void hostile(struct maker *m)
 						  .end = START + 9});
 }
 
+/* 5 calls "early" closed by "outer"; 1 to 4 of the other kinds. */
+static void cuts(struct maker *m)
+{
+	static const uint16_t kinds[] = {SP_CALL_CLOSED_BY_EXIT, SP_CALL_CLOSED_BY_EXEC,
+					 SP_CALL_OPEN_AT_END, SP_CALL_CLOSED_BY_UNWINDING};
+	uint64_t number = 0, at = START;
+
+	put_meta(m, "cuts");
+	maker_meta(m, "boot_id", "another"); /* so a recording of its own */
+	maker_task(m, 1, 1, 0, 10, 10, SP_TASK_FOUND, START, "cuts");
+	maker_site(m, 1, 1, "outer", "x.c", 1, "");
+	maker_site(m, 2, 1, "early", "x.c", 2, "io, d\303\251j\303\240");
+	for (uint32_t i = 3; i < 7; i++)
+		maker_site(m, i, 1, (const char *[]){"a", "b", "c", "d"}[i - 3], "x.c", i, "");
+	for (int i = 0; i < 10; i++, at += 100) {
+		struct maker_call early = {.lane = 1,
+					   .site = 2,
+					   .number = number + 2,
+					   .parent = number + 1,
+					   .start = at + 10,
+					   .end = at + 50,
+					   .depth = 1,
+					   .flags = i % 2 ? SP_CALL_CLOSED_BY_OUTER : 0};
+		struct maker_call outer = {.lane = 1,
+					   .site = 1,
+					   .number = number + 1,
+					   .start = at,
+					   .end = at + 50,
+					   .child = 40};
+
+		maker_call(m, early);
+		maker_call(m, outer);
+		number += 2;
+	}
+	for (unsigned kind = 0; kind < 4; kind++)
+		for (unsigned i = 0; i <= kind; i++, at += 100)
+			maker_call(m, (struct maker_call){.lane = 1,
+							  .site = 3 + i,
+							  .number = ++number,
+							  .start = at,
+							  .end = at + 9,
+							  .flags = kinds[kind]});
+	/* Open at the end, and then its end after all: that one holds. */
+	for (int i = 0; i < 2; i++)
+		maker_call(m, (struct maker_call){.lane = 1,
+						  .site = 1,
+						  .number = number + 1,
+						  .start = at,
+						  .end = at + 9,
+						  .flags = i ? 0 : SP_CALL_OPEN_AT_END});
+}
+
 int main(int argc, char **argv)
 {
 	struct maker maker;
 
 	if (argc < 3) {
 		fprintf(stderr, "usage: make_journal FILE big CALLS [SAMPLES] | demo | died | "
-				"hostile | empty\n");
+				"hostile | cuts | empty\n");
 		return 2;
 	}
 	maker = maker_open(argv[1]);
@@ -225,6 +278,8 @@ int main(int argc, char **argv)
 		demo(&maker);
 	else if (!strcmp(argv[2], "hostile"))
 		hostile(&maker);
+	else if (!strcmp(argv[2], "cuts"))
+		cuts(&maker);
 	else if (!strcmp(argv[2], "empty"))
 		put_meta(&maker, "nothing");
 	else

@@ -170,12 +170,68 @@ def test_summary(report):
     table = list(csv.DictReader(io.StringIO(report.expect(["summary", "--csv", "demo"], 0).stdout)))
     check([t["region"] for t in table] == [r["name"] for r in s["regions"]] + ["(no region)"], "CSV rows")
     check(int(table[0]["total_ns"]) == s["regions"][0]["total_ns"], "CSV numbers")
-    report.expect(["summary", "demo", "demo/heat_rank00000.h5"], 1, err=["both hold rank 0"])
+    report.expect(["summary", "demo", "demo/heat_rank00000.h5"], 1, err=["holds rank 0, as demo/heat_rank00000.h5 does; give one of the two"])
     with open(os.path.join(report.work, "bad.h5"), "wb") as f:
         f.write(b"\x89HDF\r\n\x1a\n" + bytes(100))
     report.expect(["summary", "bad.h5"], 1, err=["bad.h5: "])
     os.makedirs(os.path.join(report.work, "void"))
     report.expect(["summary", "void"], 1, err=["void: has no profile"])
+
+
+CUTS = [
+    "5 calls had no end of their own and ended with the region around them: an early return, or a "
+    "missing end (5 × early)",
+    "1 call had no end of its own and ended with its thread (1 × a)",
+    "2 calls had no end of their own and ended when their process executed another program "
+    "(1 × a, 1 × b)",
+    "3 calls had no end of their own and were still open when the recording ended: cut there "
+    "(1 × a, 1 × b, 1 × c)",
+    "4 calls had no end of their own and ended when their function was seen to have returned "
+    "(1 × a, 1 × b, 1 × c, and 1 more region)",
+]
+
+
+def test_cuts(report, maker):
+    """Calls without an end of their own are told of, and counted by region."""
+    journal = os.path.join(report.work, "cuts.spj")
+    subprocess.run([maker, journal, "cuts"], check=True)
+    notes = ["note: " + text for text in CUTS]
+    report.expect(["recover", "--keep-journal", "cuts.spj", "-o", "cuts"], 0,
+                  err=["sp-report: " + text for text in notes] + ["31 calls"])
+    report.expect(["recover", "-q", "cuts.spj", "-o", "cuts2"], 0, nothing=["note: "])
+    report.expect(["info", "cuts"], 0, out=notes, nothing=["MISSING"])
+    report.expect(["summary", "cuts"], 0, out=notes, nothing=["MISSING"])
+    s = rows(report, "cuts")
+    check({r["name"]: r["cut_calls"] for r in s["regions"]} ==
+          {"outer": 0, "early": 5, "a": 4, "b": 3, "c": 2, "d": 1}, "cut calls by region")
+    check([n["text"] for n in s["notes"]] == CUTS, "cut calls as notes of the JSON")
+    ranks = rows(report, "cuts", "--by-rank")["regions"]
+    check({(r["name"], r["rank"]): r["cut_calls"] for r in ranks}[("early", 0)] == 5, "by rank")
+    report.expect(["info", "demo"], 0, nothing=["no end of"])
+
+    # Tags: a list in JSON, words for people.
+    check({r["name"]: r["tags"] for r in s["regions"] if r["tags"]} == {"early": ["io", "déjà"]},
+          "tags in JSON")
+    text = report.expect(["summary", "cuts"], 0, out=["  io, déjà\n"]).stdout
+    check(any(line.endswith("  tags") for line in text.splitlines()), "no column of tags")
+    check(not any(line.endswith(" ") for line in text.splitlines()), "blanks at the end of a line")
+    table = {t["region"]: t for t in
+             csv.DictReader(io.StringIO(report.expect(["summary", "--csv", "cuts"], 0).stdout))}
+    check((table["early"]["tags"], table["early"]["cut_calls"]) == ("io, déjà", "5"), "tags in CSV")
+
+    # Two recordings: info has both, each with its own notes; their numbers are not added up.
+    text = report.expect(["info", "cuts", "demo"], 0).stdout
+    first, second = text.index("cuts/cuts_rank"), text.index("files        2: demo/heat_rank")
+    check(text.index(CUTS[0]) < first < text.index("MISSING: 42") < second, "notes beside recordings")
+    report.expect(["info", "cuts", "cuts2"], 1, err=["holds rank 0, as cuts/cuts_rank00000.h5 does"])
+    answer = json.loads(report.expect(["info", "--json", "demo", "cuts"], 0).stdout)
+    check([(len(r["losses"]), len(r["notes"])) for r in answer["recordings"]] == [(2, 1), (0, 5)],
+          "losses and notes of a recording")
+    report.expect(["info", "demo", "demo/heat_rank00001.h5"], 1, err=["give one of the two"])
+    report.expect(["summary", "demo", "cuts"], 1, err=["these are two runs: give them one by one"])
+    # Samples alone have no calls to speak of.
+    report.expect(["summary", "demo/heat_rank00000.sps"], 0, nothing=["unknown length", " mean "],
+                  out=["samples alone (calls are in the .h5 files): ", "sampled"])
 
 
 def run_on_terminal(program, work, args, columns, until=None):
@@ -244,6 +300,7 @@ def main():
     test_recover(report, options.maker)
     test_info(report)
     test_summary(report)
+    test_cuts(report, options.maker)
     hostile = os.path.join(options.work, "hostile.spj")
     subprocess.run([options.maker, hostile, "hostile"], check=True)
     report.expect(["recover", "-q", "hostile.spj", "-o", "hostile"], 0)

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "formats/codec.h"
+#include "userspace/analysis/cuts.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/idmap.h"
@@ -45,7 +46,7 @@ static int out_of_memory(struct sp_error *error)
 	return sp_error_set(error, -ENOMEM, 0, "out of memory");
 }
 
-int sp_inputs_note(struct sp_inputs *inputs, bool loss, const char *format, ...)
+int sp_inputs_note(struct sp_inputs *inputs, size_t input, bool loss, const char *format, ...)
 {
 	struct sp_given_note *note =
 		sp_array_add(&inputs->notes, &inputs->n_notes, &inputs->notes_room);
@@ -57,6 +58,7 @@ int sp_inputs_note(struct sp_inputs *inputs, bool loss, const char *format, ...)
 	va_start(args, format);
 	n = vasprintf(&note->text, format, args);
 	va_end(args);
+	note->input = input;
 	note->loss = loss;
 	if (n < 0) {
 		inputs->n_notes--;
@@ -183,8 +185,8 @@ static int note_other(struct sp_inputs *inputs, const char *directory, struct sp
 		other = NULL;
 		return out_of_memory(error);
 	}
-	if (is_directory(other) &&
-	    sp_inputs_note(inputs, false, "processes without a rank are in %s", other) < 0)
+	if (is_directory(other) && sp_inputs_note(inputs, inputs->n - 1, false,
+						  "processes without a rank are in %s", other) < 0)
 		return out_of_memory(error);
 	return 0;
 }
@@ -256,6 +258,22 @@ int64_t sp_given_number(const struct sp_given *input, const char *key, int64_t o
 
 /* ---- all of them ---- */
 
+static int refuse_rank(struct sp_inputs *inputs, size_t input, size_t owner, uint32_t rank,
+		       struct sp_error *error)
+{
+	const struct sp_given *one = &inputs->items[input], *other = &inputs->items[owner];
+
+	blame(inputs, one->path, 0);
+	if (one->group == other->group || !one->recording || !other->recording)
+		return sp_error_set(error, -EINVAL, 0,
+				    "holds rank %u, as %s does; give one of the two", rank,
+				    other->path);
+	return sp_error_set(error, -EINVAL, 0,
+			    "holds rank %u, as %s does. Numbers are added up over the ranks of one "
+			    "run, and these are two runs: give them one by one",
+			    rank, other->path);
+}
+
 static int check_ranks(struct sp_inputs *inputs, struct sp_error *error)
 {
 	struct sp_idmap owners = {0};
@@ -264,36 +282,35 @@ static int check_ranks(struct sp_inputs *inputs, struct sp_error *error)
 	for (size_t i = 0; r == 0 && i < inputs->n; i++) {
 		const struct sp_profile_info *info = sp_profile_info(inputs->items[i].profile);
 		bool sps = info->format == SP_FORMAT_SPS; /* may stand beside a trace of its rank */
+		uint64_t group = inputs->apart ? inputs->items[i].group : 0;
 
 		for (uint32_t k = 0; r == 0 && k < info->n_ranks; k++) {
 			uint32_t rank = sp_profile_rank(inputs->items[i].profile, k);
-			uint64_t key = (uint64_t)sps << 32 | rank;
+			uint64_t key = group << 33 | (uint64_t)sps << 32 | rank;
 			uint32_t owner = sp_idmap_get(&owners, key);
 
-			if (owner != SP_IDMAP_NONE) {
-				blame(inputs, inputs->items[i].path, 0);
-				r = sp_error_set(error, -EINVAL, 0,
-						 "and %s both hold rank %u; give one of them",
-						 inputs->items[owner].path, rank);
-			} else if (sp_idmap_set(&owners, key, (uint32_t)i) < 0) {
+			if (owner != SP_IDMAP_NONE)
+				r = refuse_rank(inputs, i, owner, rank, error);
+			else if (sp_idmap_set(&owners, key, (uint32_t)i) < 0)
 				r = out_of_memory(error);
-			}
 		}
 	}
 	sp_idmap_free(&owners);
 	return r;
 }
 
-static struct sp_given_loss *find_loss(struct sp_inputs *inputs, const char *cause)
+static struct sp_given_loss *find_loss(struct sp_inputs *inputs, size_t input, const char *cause)
 {
 	struct sp_given_loss *loss;
 
 	for (size_t i = 0; i < inputs->n_losses; i++)
-		if (!strcmp(inputs->losses[i].cause, cause))
+		if (!strcmp(inputs->losses[i].cause, cause) &&
+		    (!inputs->apart || inputs->losses[i].input == input))
 			return &inputs->losses[i];
 	loss = sp_array_add(&inputs->losses, &inputs->n_losses, &inputs->losses_room);
 	if (!loss)
 		return NULL;
+	loss->input = input;
 	loss->cause = cause;
 	loss->help = sp_loss_help(SP_LOSS_NONE);
 	for (unsigned i = 1; i < SP_LOSS_MAX; i++)
@@ -302,15 +319,14 @@ static struct sp_given_loss *find_loss(struct sp_inputs *inputs, const char *cau
 	return loss;
 }
 
-static int gather_losses(struct sp_inputs *inputs, const struct sp_given *input,
-			 struct sp_error *error)
+static int gather_losses(struct sp_inputs *inputs, size_t index, struct sp_error *error)
 {
 	const struct sp_loss_row *rows;
 	size_t n;
-	int r = sp_profile_losses(input->profile, &rows, &n, error);
+	int r = sp_profile_losses(inputs->items[index].profile, &rows, &n, error);
 
 	for (size_t i = 0; r == 0 && i < n; i++) {
-		struct sp_given_loss *loss = find_loss(inputs, rows[i].cause);
+		struct sp_given_loss *loss = find_loss(inputs, index, rows[i].cause);
 
 		if (!loss)
 			return out_of_memory(error);
@@ -323,27 +339,51 @@ static int gather_losses(struct sp_inputs *inputs, const struct sp_given *input,
 	return r;
 }
 
-static int gather_notes(struct sp_inputs *inputs, const struct sp_given *input)
+/* Every file has its own; files without the table say nothing. */
+static int gather_cuts(struct sp_cuts *cuts, const struct sp_given *input, struct sp_error *error)
 {
+	uint32_t n_regions = sp_profile_info(input->profile)->n_regions;
+	const struct sp_cut_row *rows;
+	size_t n;
+	int r = sp_profile_cuts(input->profile, &rows, &n, error);
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		int kind = sp_cut_kind(rows[i].flag);
+
+		if (kind < 0 || rows[i].region >= n_regions || !rows[i].count)
+			continue;
+		if (sp_cuts_add(cuts, sp_profile_region(input->profile, rows[i].region),
+				(unsigned)kind, rows[i].count) < 0)
+			return out_of_memory(error);
+	}
+	return r;
+}
+
+static int gather_notes(struct sp_inputs *inputs, size_t index)
+{
+	const struct sp_given *input = &inputs->items[index];
 	const char *damage = sp_given_text(input, "journal_damage");
 	int64_t unknown = sp_given_number(input, "unknown_site_calls", 0);
 	int64_t threads = sp_given_number(input, "unannounced_threads", 0);
 	int r = 0;
 
 	if (sp_given_number(input, "recorder_died", 0))
-		r = sp_inputs_note(inputs, true,
+		r = sp_inputs_note(inputs, index, true,
 				   "the recorder died: what it had not written yet is missing");
 	if (r == 0 && damage)
 		r = sp_inputs_note(
-			inputs, true, "the journal was damaged: %s; %s of %s could be read", damage,
+			inputs, index, true, "the journal was damaged: %s; %s of %s could be read",
+			damage,
 			sp_show_size((double)sp_given_number(input, "journal_good_bytes", 0)).text,
 			sp_show_size((double)sp_given_number(input, "journal_bytes", 0)).text);
 	if (r == 0 && unknown)
-		r = sp_inputs_note(inputs, true, "%s calls of regions whose name is not known",
-				   sp_show_count((uint64_t)unknown).text);
+		r = sp_inputs_note(inputs, index, true,
+				   "%s call%s of regions whose name is not known",
+				   sp_show_count((uint64_t)unknown).text, unknown == 1 ? "" : "s");
 	if (r == 0 && threads)
-		r = sp_inputs_note(inputs, true, "%s threads without a record of their own",
-				   sp_show_count((uint64_t)threads).text);
+		r = sp_inputs_note(inputs, index, true, "%s thread%s without a record of %s own",
+				   sp_show_count((uint64_t)threads).text, threads == 1 ? "" : "s",
+				   threads == 1 ? "its" : "their");
 	return r;
 }
 
@@ -360,30 +400,60 @@ static void find_recordings(struct sp_inputs *inputs)
 		struct sp_given *input = &inputs->items[i];
 
 		input->recording = sp_given_text(input, "recording_id");
-		for (size_t k = 0; input->recording && k < i && !input->repeats; k++)
-			input->repeats = inputs->items[k].recording &&
-					 !strcmp(inputs->items[k].recording, input->recording);
+		input->group = i;
+		for (size_t k = 0; input->recording && k < i; k++)
+			if (inputs->items[k].recording &&
+			    !strcmp(inputs->items[k].recording, input->recording)) {
+				input->group = k;
+				break;
+			}
 	}
+}
+
+/* Notes on the calls without an end in all inputs, or in those of @first's recording. */
+static int note_cuts(struct sp_inputs *inputs, size_t first, struct sp_error *error)
+{
+	struct sp_cuts cuts = {0};
+	int r = 0;
+
+	for (size_t i = first; r == 0 && i < inputs->n; i++)
+		if (!inputs->apart || inputs->items[i].group == first) {
+			r = gather_cuts(&cuts, &inputs->items[i], error);
+			if (r < 0)
+				blame(inputs, inputs->items[i].path, r);
+		}
+	for (unsigned kind = 0; r == 0 && kind < SP_CUT_KINDS; kind++) {
+		sp_cleanup(sp_freep) char *text = sp_cuts_tell(&cuts, kind, &r);
+
+		if (text)
+			r = sp_inputs_note(inputs, first, false, "%s", text);
+		if (r < 0)
+			out_of_memory(error);
+	}
+	sp_cuts_free(&cuts);
+	return r;
 }
 
 int sp_inputs_finish(struct sp_inputs *inputs, struct sp_error *error)
 {
-	int r = check_ranks(inputs, error);
+	int r;
 
-	if (r < 0)
-		return r;
 	find_recordings(inputs);
+	r = check_ranks(inputs, error);
 	for (size_t i = 0; r == 0 && i < inputs->n; i++) {
-		struct sp_given *input = &inputs->items[i];
+		bool first = inputs->items[i].group == i; /* they all say the same */
 
-		r = sp_profile_complete(input->profile, MAX_SELF_CALLS, error);
-		if (r == 0 && !input->repeats)
-			r = gather_losses(inputs, input, error);
+		r = sp_profile_complete(inputs->items[i].profile, MAX_SELF_CALLS, error);
+		if (r == 0 && first)
+			r = gather_losses(inputs, i, error);
 		if (r < 0)
-			return blame(inputs, input->path, r);
-		if (!input->repeats && gather_notes(inputs, input) < 0)
+			return blame(inputs, inputs->items[i].path, r);
+		if (first && gather_notes(inputs, i) < 0)
 			return out_of_memory(error);
 	}
+	for (size_t i = 0; r == 0 && i < inputs->n; i++)
+		if (inputs->apart ? inputs->items[i].group == i : i == 0)
+			r = note_cuts(inputs, i, error);
 	if (inputs->n_losses)
 		qsort(inputs->losses, inputs->n_losses, sizeof(*inputs->losses), by_count);
 	return r;

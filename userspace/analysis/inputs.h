@@ -5,7 +5,7 @@
  * A directory stands for its .h5 files; where it has none, for its .spt files, or those of its
  * folder spt/, together with its .sps files. Folders below are not entered (other/, job_X/ are
  * recordings of their own). Two files that hold rows of one rank are refused, as scope-profiler
- * does.
+ * does; where recordings are kept apart, two files of one recording.
  */
 #ifndef SP_ANALYSIS_INPUTS_H
 #define SP_ANALYSIS_INPUTS_H
@@ -20,16 +20,18 @@ struct sp_given {
 	char *path;
 	struct sp_profile *profile;
 	const char *recording; /* its recording_id, NULL: not of ours */
-	bool repeats;	       /* an input before it is of the same recording */
+	size_t group;	       /* first input of the same recording; foreign files are alone */
 };
 
 /* Something that the reader of a report must know. */
 struct sp_given_note {
+	size_t input; /* that it is about */
 	char *text;
 	bool loss; /* data is missing */
 };
 
 struct sp_given_loss {
+	size_t input; /* of its recording, if these are kept apart */
 	const char *cause;
 	const char *help; /* what it means */
 	uint64_t count;
@@ -37,6 +39,7 @@ struct sp_given_loss {
 };
 
 struct sp_inputs {
+	bool apart; /* set before the rest: recordings are shown one by one, not added up */
 	struct sp_given *items;
 	size_t n, room;
 	struct sp_given_note *notes;
@@ -53,7 +56,8 @@ int sp_inputs_add(struct sp_inputs *inputs, const char *path, struct sp_error *e
 int sp_inputs_finish(struct sp_inputs *inputs, struct sp_error *error);
 void sp_inputs_free(struct sp_inputs *inputs);
 
-int sp_inputs_note(struct sp_inputs *inputs, bool loss, const char *format, ...) SP_PRINTF(3, 4);
+int sp_inputs_note(struct sp_inputs *inputs, size_t input, bool loss, const char *format, ...)
+	SP_PRINTF(4, 5);
 
 /* A fact of /sp_trace/meta, of /metadata if it is not there; NULL if in neither. */
 const struct sp_fact *sp_given_fact(const struct sp_given *input, const char *key);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/analysis/cuts.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/idmap.h"
@@ -107,6 +108,25 @@ static int add_rows(struct builder *b, const struct sp_given *input, struct sp_e
 		}
 	}
 	return 0;
+}
+
+/* Rows of regions or ranks that the file does not have say nothing. */
+static int add_cuts(struct builder *b, const struct sp_given *input, struct sp_error *error)
+{
+	uint32_t n_regions = sp_profile_info(input->profile)->n_regions, index;
+	const struct sp_cut_row *rows;
+	size_t n;
+	int r = sp_profile_cuts(input->profile, &rows, &n, error);
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		if (rows[i].region >= n_regions || sp_cut_kind(rows[i].flag) < 0)
+			continue;
+		r = ensure_region(b, sp_profile_region(input->profile, rows[i].region),
+				  rows[i].rank, &index, error);
+		if (r == 0)
+			b->summary->regions[index].cut_calls += rows[i].count;
+	}
+	return r;
 }
 
 /* In a .sps file samples outside are not listed, only counted. */
@@ -254,6 +274,8 @@ static int add_inputs(struct builder *b, struct sp_inputs *inputs, struct sp_err
 		struct sp_given *input = &inputs->items[i];
 		int r = add_rows(b, input, error);
 
+		if (r == 0)
+			r = add_cuts(b, input, error);
 		if (r == 0)
 			r = add_samples(b, input, error);
 		if (r == 0)

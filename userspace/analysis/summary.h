@@ -25,8 +25,9 @@ struct sp_summary_region {
 	const char *file, *tags; /* "" unknown; a JSON list */
 	int64_t line;		 /* -1 unknown */
 	struct sp_stats stats;
-	uint32_t ranks;	  /* with calls */
-	double imbalance; /* 0.1 is 10 %; 0 with fewer than two ranks */
+	uint32_t ranks;	    /* with calls */
+	double imbalance;   /* 0.1 is 10 %; 0 with fewer than two ranks */
+	uint64_t cut_calls; /* without an end of their own; their length is in the statistics */
 	uint64_t samples;
 	double share;	      /* of self time in thread time; NAN unknown */
 	double sampled_share; /* of all samples; NAN without samples */

@@ -128,6 +128,12 @@ static void print_cell(const struct sp_table *table, size_t column, const char *
 		used = (kept ? sp_text_width(kept) : width - 1) + 1;
 	}
 	pad = used < width ? width - used : 0;
+	if (last && !*text) { /* no blanks at the end of a line */
+		fputs("\n", out);
+		return;
+	}
+	if (column)
+		fputs("  ", out);
 	if (table->columns[column].align == SP_TABLE_RIGHT)
 		fprintf(out, "%*s", (int)pad, "");
 	fwrite(text, 1, bytes, out);
@@ -135,7 +141,8 @@ static void print_cell(const struct sp_table *table, size_t column, const char *
 		fputs("\xe2\x80\xa6", out);
 	if (table->columns[column].align == SP_TABLE_LEFT && !last)
 		fprintf(out, "%*s", (int)pad, "");
-	fputs(last ? "\n" : "  ", out);
+	if (last)
+		fputs("\n", out);
 }
 
 int sp_table_print(const struct sp_table *table, FILE *out)

@@ -2,8 +2,8 @@
  *
  * info.c - sp-report info: what was recorded, by what, and what is missing.
  *
- * Inputs of one recording are shown together; foreign files, which do not say what belongs
- * together, one by one.
+ * Inputs of one recording are shown together, with what is missing in it first; several recordings,
+ * and foreign files, which do not say what belongs together, one after the other.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -84,12 +84,6 @@ static int add_input(struct recording *rec, const struct sp_given *input, struct
 	return 0;
 }
 
-static bool belongs(const struct recording *rec, const struct sp_given *input)
-{
-	return rec->first->recording && input->recording &&
-	       !strcmp(rec->first->recording, input->recording);
-}
-
 /* Groups the inputs. The array is to free(); NULL with the error set. */
 static struct recording *group(struct sp_inputs *inputs, size_t *ret_n, struct sp_error *error)
 {
@@ -102,7 +96,7 @@ static struct recording *group(struct sp_inputs *inputs, size_t *ret_n, struct s
 		struct sp_given *input = &inputs->items[i];
 		size_t at = 0;
 
-		while (at < n && !belongs(&all[at], input))
+		while (at < n && all[at].first->group != input->group)
 			at++;
 		if (at == n)
 			all[n++].first = input;
@@ -250,7 +244,7 @@ static void json_files(struct sp_json *json, const struct recording *rec,
 		const struct sp_given *input = &inputs->items[i];
 		const struct sp_profile_info *info = sp_profile_info(input->profile);
 
-		if (input != rec->first && !belongs(rec, input))
+		if (input->group != rec->first->group)
 			continue;
 		sp_json_open_object(json, NULL);
 		sp_json_text(json, "path", input->path);
@@ -275,13 +269,14 @@ static void write_json(const struct recording *all, size_t n, const struct sp_in
 	struct sp_json json = {.out = stdout};
 
 	sp_json_open_object(&json, NULL);
-	sp_report_json_notes(inputs, &json);
+	sp_report_json_notes(inputs, SP_REPORT_ALL, &json);
 	sp_json_open_array(&json, "recordings");
 	for (size_t i = 0; i < n; i++) {
 		const struct recording *rec = &all[i];
 
 		sp_json_open_object(&json, NULL);
 		sp_json_text(&json, "id", rec->first->recording);
+		sp_report_json_notes(inputs, rec->first->group, &json);
 		json_files(&json, rec, inputs);
 		sp_json_unsigned(&json, "ranks", rec->ranks);
 		sp_json_unsigned(&json, "processes", rec->processes);
@@ -313,10 +308,10 @@ static int show(struct sp_inputs *inputs, bool as_json)
 		write_json(all, n, inputs);
 		return 0;
 	}
-	sp_report_print_notes(inputs, stdout);
 	for (size_t i = 0; i < n; i++) {
 		if (i)
 			printf("\n");
+		sp_report_print_notes(inputs, all[i].first->group, stdout);
 		print_recording(&all[i]);
 	}
 	return 0;
@@ -325,7 +320,7 @@ static int show(struct sp_inputs *inputs, bool as_json)
 int sp_cmd_info(int argc, char **argv)
 {
 	struct sp_cli_parser parser = sp_cli_parse(&cli, argc, argv);
-	struct sp_inputs inputs = {0};
+	struct sp_inputs inputs = {.apart = true};
 	sp_cleanup(sp_freep) char **paths = calloc((size_t)argc + 1, sizeof(*paths));
 	const char *arg;
 	bool as_json = false;

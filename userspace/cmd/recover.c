@@ -140,11 +140,24 @@ static void warn_about_losses(const struct sp_recording *rec)
 	}
 }
 
+/* What is in the files and yet no whole call: no loss, but to be known. */
+static void say_cuts(const struct sp_cuts *cuts)
+{
+	for (unsigned kind = 0; kind < SP_CUT_KINDS; kind++) {
+		int r;
+		sp_cleanup(sp_freep) char *text = sp_cuts_tell(cuts, kind, &r);
+
+		if (text)
+			sp_log_info("note: %s", text);
+	}
+}
+
 static void say_result(const struct sp_finalize_options *opts,
 		       const struct sp_finalize_result *result)
 {
 	warn_about_journal(opts, result);
 	warn_about_losses(result->recording);
+	say_cuts(&result->cuts);
 	sp_log_info("%s call%s, %s sample%s (%s outside of regions)",
 		    sp_show_count(result->calls).text, plural(result->calls),
 		    sp_show_count(result->samples).text, plural(result->samples),

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "formats/codec.h"
+#include "formats/wire.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/table.h"
 #include "userspace/base/text.h"
@@ -37,46 +39,75 @@ static void print_line(FILE *out, bool loss, const char *text)
 	fprintf(out, "%s\n", colours ? "\033[0m" : "");
 }
 
-void sp_report_print_notes(const struct sp_inputs *inputs, FILE *out)
+static bool is_of(const struct sp_inputs *inputs, size_t input, size_t group)
 {
-	for (size_t i = 0; i < inputs->n_losses; i++) {
-		const struct sp_given_loss *loss = &inputs->losses[i];
-		sp_cleanup(sp_freep) char *text = NULL;
+	return group == SP_REPORT_ALL || inputs->items[input].group == group;
+}
 
-		if (asprintf(&text, "%s \xc3\x97 %s%s%s: %s", sp_show_count(loss->count).text,
-			     loss->cause, loss->last > loss->first && loss->first ? " within " : "",
-			     loss->last > loss->first && loss->first
-				     ? sp_show_duration((double)(loss->last - loss->first)).text
-				     : "",
-			     loss->help) < 0)
-			text = NULL;
-		print_line(out, true, text ? text : loss->cause);
-	}
-	for (int loss = 1; loss >= 0; loss--)
+/* Whether calls or samples are missing. Without its stack a sample still counts where it belongs.
+ */
+static bool is_missing(const struct sp_given_loss *loss)
+{
+	return strcmp(loss->cause, sp_loss_name(SP_LOSS_STACK_UNREADABLE)) != 0;
+}
+
+static void print_loss(const struct sp_given_loss *loss, FILE *out)
+{
+	bool span = loss->last > loss->first && loss->first;
+	sp_cleanup(sp_freep) char *text = NULL;
+
+	if (asprintf(&text, "%s \xc3\x97 %s%s%s: %s", sp_show_count(loss->count).text, loss->cause,
+		     span ? " within " : "",
+		     span ? sp_show_duration((double)(loss->last - loss->first)).text : "",
+		     loss->help) < 0)
+		text = NULL;
+	print_line(out, is_missing(loss), text ? text : loss->cause);
+}
+
+void sp_report_print_notes(const struct sp_inputs *inputs, size_t group, FILE *out)
+{
+	bool any = false;
+
+	for (int missing = 1; missing >= 0; missing--) {
+		for (size_t i = 0; i < inputs->n_losses; i++)
+			if (is_of(inputs, inputs->losses[i].input, group) &&
+			    is_missing(&inputs->losses[i]) == (bool)missing) {
+				print_loss(&inputs->losses[i], out);
+				any = true;
+			}
 		for (size_t i = 0; i < inputs->n_notes; i++)
-			if (inputs->notes[i].loss == (bool)loss)
-				print_line(out, loss, inputs->notes[i].text);
-	if (inputs->n_losses || inputs->n_notes)
+			if (is_of(inputs, inputs->notes[i].input, group) &&
+			    inputs->notes[i].loss == (bool)missing) {
+				print_line(out, missing, inputs->notes[i].text);
+				any = true;
+			}
+	}
+	if (any)
 		putc('\n', out);
 }
 
-void sp_report_json_notes(const struct sp_inputs *inputs, struct sp_json *json)
+void sp_report_json_notes(const struct sp_inputs *inputs, size_t group, struct sp_json *json)
 {
 	sp_json_open_array(json, "losses");
 	for (size_t i = 0; i < inputs->n_losses; i++) {
 		const struct sp_given_loss *loss = &inputs->losses[i];
 
+		if (!is_of(inputs, loss->input, group))
+			continue;
 		sp_json_open_object(json, NULL);
 		sp_json_text(json, "cause", loss->cause);
 		sp_json_unsigned(json, "count", loss->count);
 		sp_json_unsigned(json, "first_ns", loss->first);
 		sp_json_unsigned(json, "last_ns", loss->last);
+		sp_json_bool(json, "data_missing", is_missing(loss));
 		sp_json_text(json, "help", loss->help);
 		sp_json_close_object(json);
 	}
 	sp_json_close_array(json);
 	sp_json_open_array(json, "notes");
 	for (size_t i = 0; i < inputs->n_notes; i++) {
+		if (!is_of(inputs, inputs->notes[i].input, group))
+			continue;
 		sp_json_open_object(json, NULL);
 		sp_json_bool(json, "data_missing", inputs->notes[i].loss);
 		sp_json_text(json, "text", inputs->notes[i].text);

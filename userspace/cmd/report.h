@@ -12,10 +12,13 @@
 /* Opens all operands. On failure says why and returns -1. */
 int sp_report_open(struct sp_inputs *inputs, char *const *paths, size_t n);
 
-/* Losses and notes, one line each; nothing where there are none. */
-void sp_report_print_notes(const struct sp_inputs *inputs, FILE *out);
+#define SP_REPORT_ALL SIZE_MAX
+
+/* Losses and notes, one line each; nothing where there are none. @group: only those of that
+ * recording. */
+void sp_report_print_notes(const struct sp_inputs *inputs, size_t group, FILE *out);
 /* The same as "losses" and "notes" of the object that is open. */
-void sp_report_json_notes(const struct sp_inputs *inputs, struct sp_json *json);
+void sp_report_json_notes(const struct sp_inputs *inputs, size_t group, struct sp_json *json);
 
 /* A field of a CSV line, quoted where it must be. A text that a spreadsheet would take for a
  * formula stays text. */

@@ -7,7 +7,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "userspace/analysis/tags.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/json.h"
 #include "userspace/base/table.h"
@@ -21,12 +23,18 @@ SP_DEFINE_CLEANUP(struct sp_table *, sp_table_free);
 
 /* Which columns have anything to say. */
 struct columns {
-	bool rank, imbalance, samples, tracer, self;
+	bool calls, rank, imbalance, samples, tracer, self, tags;
 };
+
+static bool has_tags(const struct sp_summary_region *region)
+{
+	return region->tags[0] && strcmp(region->tags, "[]") != 0;
+}
 
 static struct columns choose_columns(const struct sp_summary_view *view)
 {
 	struct columns columns = {
+		.calls = view->summary->ranks > 0, /* .sps files have none */
 		.rank = view->by_rank,
 		.imbalance = !view->by_rank && view->summary->ranks > 1,
 		.samples = view->summary->samples > 0,
@@ -34,7 +42,8 @@ static struct columns choose_columns(const struct sp_summary_view *view)
 
 	for (size_t i = 0; i < view->rows; i++) {
 		columns.tracer |= view->summary->regions[i].tracer_share > TRACER_WORTH_A_COLUMN;
-		columns.self |= view->summary->regions[i].stats.self >= 0;
+		columns.tags |= has_tags(&view->summary->regions[i]);
+		columns.self |= columns.calls && view->summary->regions[i].stats.self >= 0;
 	}
 	return columns;
 }
@@ -43,6 +52,15 @@ static void print_heading(const struct sp_summary_view *view)
 {
 	const struct sp_summary *s = view->summary;
 
+	if (!s->ranks) {
+		/* .sps files: they have regions and samples, and nothing of calls. */
+		printf("samples alone (calls are in the .h5 files): %s",
+		       sp_show_count(s->samples).text);
+		if (s->hz > 0)
+			printf(" at %" PRId64 " Hz", s->hz);
+		printf("\n\n");
+		return;
+	}
 	if (s->end > s->start)
 		printf("%s run", sp_show_duration((double)s->end - (double)s->start).text);
 	else
@@ -69,16 +87,20 @@ static void add_columns(struct sp_table *table, const struct columns *c)
 	sp_table_column(table, "region", SP_TABLE_LEFT);
 	if (c->rank)
 		sp_table_column(table, "rank", SP_TABLE_RIGHT);
-	sp_table_column(table, "calls", SP_TABLE_RIGHT);
-	sp_table_column(table, "total", SP_TABLE_RIGHT);
+	if (c->calls) {
+		sp_table_column(table, "calls", SP_TABLE_RIGHT);
+		sp_table_column(table, "total", SP_TABLE_RIGHT);
+	}
 	if (c->self) {
 		sp_table_column(table, "self", SP_TABLE_RIGHT);
 		sp_table_column(table, "share", SP_TABLE_RIGHT);
 	}
-	sp_table_column(table, "mean", SP_TABLE_RIGHT);
-	sp_table_column(table, "min", SP_TABLE_RIGHT);
-	sp_table_column(table, "max", SP_TABLE_RIGHT);
-	sp_table_column(table, "std", SP_TABLE_RIGHT);
+	if (c->calls) {
+		sp_table_column(table, "mean", SP_TABLE_RIGHT);
+		sp_table_column(table, "min", SP_TABLE_RIGHT);
+		sp_table_column(table, "max", SP_TABLE_RIGHT);
+		sp_table_column(table, "std", SP_TABLE_RIGHT);
+	}
 	if (c->imbalance)
 		sp_table_column(table, "imbalance", SP_TABLE_RIGHT);
 	if (c->tracer)
@@ -87,6 +109,8 @@ static void add_columns(struct sp_table *table, const struct columns *c)
 		sp_table_column(table, "samples", SP_TABLE_RIGHT);
 		sp_table_column(table, "sampled", SP_TABLE_RIGHT);
 	}
+	if (c->tags)
+		sp_table_column(table, "tags", SP_TABLE_LEFT);
 }
 
 static void add_duration(struct sp_table *table, double ns, bool known)
@@ -103,16 +127,20 @@ static void add_row(struct sp_table *table, const struct columns *c,
 	sp_table_cell(table, "%s", r->name);
 	if (c->rank)
 		sp_table_cell(table, "%" PRId64, r->rank);
-	sp_table_cell(table, "%s", sp_show_count(s->calls).text);
-	add_duration(table, (double)s->total, any);
+	if (c->calls) {
+		sp_table_cell(table, "%s", sp_show_count(s->calls).text);
+		add_duration(table, (double)s->total, any);
+	}
 	if (c->self) {
 		add_duration(table, (double)s->self, any && s->self >= 0);
 		sp_table_cell(table, "%s", sp_show_share(any ? r->share : NAN).text);
 	}
-	add_duration(table, s->mean, any);
-	add_duration(table, (double)s->minimum, any);
-	add_duration(table, (double)s->maximum, any);
-	add_duration(table, sp_stats_deviation(s), any);
+	if (c->calls) {
+		add_duration(table, s->mean, any);
+		add_duration(table, (double)s->minimum, any);
+		add_duration(table, (double)s->maximum, any);
+		add_duration(table, sp_stats_deviation(s), any);
+	}
 	if (c->imbalance)
 		sp_table_cell(table, "%s", r->ranks > 1 ? sp_show_share(r->imbalance).text : "-");
 	if (c->tracer)
@@ -121,11 +149,16 @@ static void add_row(struct sp_table *table, const struct columns *c,
 		sp_table_cell(table, "%s", sp_show_count(r->samples).text);
 		sp_table_cell(table, "%s", sp_show_share(r->sampled_share).text);
 	}
+	if (c->tags) {
+		sp_cleanup(sp_freep) char *tags = sp_tags_join(r->tags);
+
+		sp_table_cell(table, "%s", tags ? tags : r->tags);
+	}
 }
 
 static void add_outside(struct sp_table *table, const struct columns *c, const struct sp_summary *s)
 {
-	size_t blanks = 6 + c->rank + 2 * c->self + c->imbalance + c->tracer;
+	size_t blanks = 6 * c->calls + c->rank + 2 * c->self + c->imbalance + c->tracer;
 
 	sp_table_cell(table, "%s", NO_REGION);
 	for (size_t i = 0; i < blanks; i++)
@@ -133,6 +166,8 @@ static void add_outside(struct sp_table *table, const struct columns *c, const s
 	sp_table_cell(table, "%s", sp_show_count(s->samples_outside).text);
 	sp_table_cell(table, "%s",
 		      sp_show_share((double)s->samples_outside / (double)s->samples).text);
+	if (c->tags)
+		sp_table_cell(table, "%s", "");
 }
 
 void sp_summary_show(const struct sp_summary_view *view)
@@ -140,7 +175,7 @@ void sp_summary_show(const struct sp_summary_view *view)
 	sp_cleanup(sp_table_freep) struct sp_table *table = sp_table_new();
 	struct columns columns = choose_columns(view);
 
-	sp_report_print_notes(view->inputs, stdout);
+	sp_report_print_notes(view->inputs, SP_REPORT_ALL, stdout);
 	print_heading(view);
 	if (!view->summary->n && !view->summary->samples) {
 		printf("No region was called, and no sample was taken.\n");
@@ -170,6 +205,18 @@ static void known(struct sp_json *json, const char *key, int64_t value, bool is_
 		sp_json_null(json, key);
 }
 
+static void write_tags(struct sp_json *json, const char *text)
+{
+	sp_cleanup(sp_tags_free) struct sp_tags tags = {0};
+
+	sp_json_open_array(json, "tags");
+	if (sp_tags_read(text, &tags) < 0)
+		sp_log_error("out of memory");
+	for (size_t i = 0; i < tags.n; i++)
+		sp_json_text(json, NULL, tags.items[i] ? tags.items[i] : "");
+	sp_json_close_array(json);
+}
+
 static void write_region(struct sp_json *json, const struct sp_summary_view *view,
 			 const struct sp_summary_region *r)
 {
@@ -182,6 +229,7 @@ static void write_region(struct sp_json *json, const struct sp_summary_view *vie
 		sp_json_signed(json, "rank", r->rank);
 	sp_json_unsigned(json, "ranks", r->ranks);
 	sp_json_unsigned(json, "calls", s->calls);
+	sp_json_unsigned(json, "cut_calls", r->cut_calls);
 	sp_json_signed(json, "total_ns", s->total);
 	known(json, "self_ns", s->self, s->self >= 0);
 	sp_json_real(json, "share", r->share);
@@ -199,7 +247,7 @@ static void write_region(struct sp_json *json, const struct sp_summary_view *vie
 	sp_json_real(json, "sampled_share", r->sampled_share);
 	sp_json_text(json, "file", r->file[0] ? r->file : NULL);
 	known(json, "line", r->line, r->line >= 0);
-	sp_json_text(json, "tags", r->tags[0] ? r->tags : "[]");
+	write_tags(json, r->tags);
 	sp_json_close_object(json);
 }
 
@@ -213,7 +261,7 @@ void sp_summary_write_json(const struct sp_summary_view *view)
 	for (size_t i = 0; i < view->inputs->n; i++)
 		sp_json_text(&json, NULL, view->inputs->items[i].path);
 	sp_json_close_array(&json);
-	sp_report_json_notes(view->inputs, &json);
+	sp_report_json_notes(view->inputs, SP_REPORT_ALL, &json);
 	known(&json, "start_ns", s->start, s->end >= s->start);
 	known(&json, "end_ns", s->end, s->end >= s->start);
 	sp_json_real(&json, "thread_time_ns", s->thread_ns > 0 ? s->thread_ns : NAN);
@@ -248,11 +296,19 @@ static void csv_known(int64_t value, bool is_known)
 		putchar(',');
 }
 
+static void csv_tags(const char *json)
+{
+	sp_cleanup(sp_freep) char *tags = sp_tags_join(json);
+
+	putchar(',');
+	sp_report_csv_text(stdout, tags ? tags : json);
+}
+
 void sp_summary_write_csv(const struct sp_summary_view *view)
 {
 	printf("region,%scalls,total_ns,self_ns,share,mean_ns,min_ns,max_ns,std_ns,first_ns,last_"
 	       "ns,"
-	       "imbalance,tracer_share,samples,sampled_share,file,line\n",
+	       "imbalance,tracer_share,samples,sampled_share,file,line,tags,cut_calls\n",
 	       view->by_rank ? "rank," : "");
 	for (size_t i = 0; i < view->rows; i++) {
 		const struct sp_summary_region *r = &view->summary->regions[i];
@@ -278,12 +334,13 @@ void sp_summary_write_csv(const struct sp_summary_view *view)
 		putchar(',');
 		sp_report_csv_text(stdout, r->file);
 		csv_known(r->line, r->line >= 0);
-		putchar('\n');
+		csv_tags(r->tags);
+		printf(",%" PRIu64 "\n", r->cut_calls);
 	}
 	if (view->summary->samples) {
 		printf("%s,%s,,,,,,,,,,,,%" PRIu64, NO_REGION, view->by_rank ? "," : "",
 		       view->summary->samples_outside);
 		csv_real((double)view->summary->samples_outside / (double)view->summary->samples);
-		printf(",,\n");
+		printf(",,,,\n");
 	}
 }

@@ -338,5 +338,6 @@ void sp_finalize_result_free(struct sp_finalize_result *result)
 		free(result->files[i]);
 	free(result->files);
 	sp_recording_free(result->recording);
+	sp_cuts_free(&result->cuts);
 	*result = (struct sp_finalize_result){0};
 }

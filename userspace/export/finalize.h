@@ -15,6 +15,7 @@
 #ifndef SP_EXPORT_FINALIZE_H
 #define SP_EXPORT_FINALIZE_H
 
+#include "userspace/analysis/cuts.h"
 #include "userspace/export/sink.h"
 
 struct sp_finalize_options {
@@ -40,6 +41,7 @@ struct sp_finalize_result {
 	uint64_t samples_outside; /* of them outside every region */
 	uint64_t duplicates;	  /* records that said the same call twice */
 	uint64_t reversed;	  /* calls whose end lay before their start: kept with length 0 */
+	struct sp_cuts cuts;	  /* calls in the files without an end of their own */
 	char **files;		  /* relative to the directory */
 	size_t n_files, files_room;
 	bool journal_removed;

@@ -197,7 +197,7 @@ static void put_call(struct unit_writer *w, const struct sp_record *record)
 static int add_call(struct unit_writer *w, const struct sp_record *record, struct sp_error *error)
 {
 	uint32_t site = (uint32_t)(record->word[SP_CW_SITE] >> 32);
-	int r = 0;
+	int r = 0, kind;
 
 	if (w->has_last && same_call(&w->last, record)) {
 		w->fin->result->duplicates++;
@@ -214,6 +214,11 @@ static int add_call(struct unit_writer *w, const struct sp_record *record, struc
 	if (r < 0)
 		return r;
 	put_call(w, record);
+	kind = sp_cut_kind((uint16_t)record->word[SP_CW_LANE]);
+	if (kind >= 0 &&
+	    sp_cuts_add(&w->fin->result->cuts, w->fin->recording->regions[(uint32_t)w->row].name,
+			(unsigned)kind, 1) < 0)
+		return out_of_memory(error);
 	w->last = *record;
 	w->has_last = true;
 	w->fin->result->calls++;

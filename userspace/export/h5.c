@@ -13,6 +13,7 @@
 #include "formats/h5_write.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/analysis/cuts.h"
 #include "userspace/export/sink.h"
 
 struct h5_sink {
@@ -21,6 +22,8 @@ struct h5_sink {
 	struct sp_sink_region
 		*regions; /* their strings belong to the recording or to the finalizer */
 	size_t n_regions, regions_room;
+	uint64_t cuts[SP_CUT_KINDS]; /* calls of the row without an end of their own */
+	uint32_t row_region;
 	bool several_pids; /* so a thread's name does not say whose it is */
 };
 
@@ -72,6 +75,26 @@ static int h5_add_region(void *data, const struct sp_sink_region *region, struct
 	return sp_h5_writer_add_region(sink->writer, region->name, &id, error);
 }
 
+/* The row's counts of calls without an end of their own, once it has all of its calls. */
+static int end_row(struct h5_sink *sink, struct sp_error *error)
+{
+	int r = 0;
+
+	for (unsigned kind = 0; r == 0 && kind < SP_CUT_KINDS; kind++) {
+		struct sp_cut_row row = {
+			.region = sink->row_region,
+			.rank = sink->unit->unit->rank,
+			.flag = (uint16_t)(1u << kind),
+			.count = sink->cuts[kind],
+		};
+
+		if (row.count)
+			r = sp_h5_writer_add_cuts(sink->writer, &row, 1, error);
+	}
+	memset(sink->cuts, 0, sizeof(sink->cuts));
+	return r;
+}
+
 static int h5_begin_row(void *data, uint32_t region, struct sp_error *error)
 {
 	struct h5_sink *sink = data;
@@ -85,7 +108,11 @@ static int h5_begin_row(void *data, uint32_t region, struct sp_error *error)
 		.tags = of->tags,
 		.self_ns = -1,
 	};
+	int r = end_row(sink, error);
 
+	if (r < 0)
+		return r;
+	sink->row_region = region;
 	return sp_h5_writer_begin_row(sink->writer, &row, error);
 }
 
@@ -96,7 +123,15 @@ static int h5_add_site(void *data, const struct sp_site_row *site, struct sp_err
 
 static int h5_add_calls(void *data, const struct sp_calls *calls, size_t n, struct sp_error *error)
 {
-	return sp_h5_writer_add_calls(((struct h5_sink *)data)->writer, calls, n, error);
+	struct h5_sink *sink = data;
+
+	for (size_t i = 0; i < n; i++) {
+		int kind = sp_cut_kind(calls->flags[i]);
+
+		if (kind >= 0)
+			sink->cuts[kind]++;
+	}
+	return sp_h5_writer_add_calls(sink->writer, calls, n, error);
 }
 
 static int h5_add_module(void *data, const struct sp_module_row *module, struct sp_error *error)
@@ -384,8 +419,10 @@ static int set_meta(struct h5_sink *sink, struct sp_error *error)
 static int h5_commit(void *data, struct sp_error *error)
 {
 	struct h5_sink *sink = data;
-	int r = add_members(sink, error);
+	int r = end_row(sink, error);
 
+	if (r == 0)
+		r = add_members(sink, error);
 	if (r == 0)
 		r = add_losses(sink, error);
 	if (r == 0)

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * cuts.h - calls without an end of their own: how many of which regions, and why.
+ *
+ * The recorder supplies their ends (SP_CALL_* of wire.h), so they are in every statistic with a
+ * length that may not be that of a real call. Readers of a report must be told so. Regions are told
+ * apart by name. A call with several flags counts once, for the lowest of them.
+ */
+#ifndef SP_ANALYSIS_CUTS_H
+#define SP_ANALYSIS_CUTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SP_CUT_KINDS 5 /* the bits 0 to 4 of a call's flags */
+
+struct sp_pool;
+
+struct sp_cuts {
+	struct sp_pool *names;
+	struct sp_cut_region {
+		uint64_t counts[SP_CUT_KINDS];
+	} * regions; /* by number of the name */
+	size_t n, room;
+};
+
+/* Why, as the number of a bit; -1: the call had an end of its own. */
+static inline int sp_cut_kind(uint16_t flags)
+{
+	unsigned bits = flags & ((1u << SP_CUT_KINDS) - 1);
+
+	return bits ? __builtin_ctz(bits) : -1;
+}
+
+/* A zeroed struct is empty. -ENOMEM, or -E2BIG beyond 2^32 - 2 regions. */
+int sp_cuts_add(struct sp_cuts *cuts, const char *region, unsigned kind, uint64_t count);
+void sp_cuts_free(struct sp_cuts *cuts);
+
+/* One sentence on the calls of a kind, to free(), with the three regions that have most. NULL if
+ * there are none (*ret_r 0) or without memory (*ret_r -ENOMEM). Costs a sort of the regions. */
+char *sp_cuts_tell(const struct sp_cuts *cuts, unsigned kind, int *ret_r);
+
+#endif
