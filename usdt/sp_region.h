@@ -29,9 +29,9 @@
  * leaf function is none any more. No thread, no signal, no file, no environment variable, no
  * allocation (but for run-time names). While somebody traces, each edge calls a stub of nops on
  * which the kernel has put its probe. Recorded by sp-trace on a small virtual machine, a pair costs
- * about 0.9 microseconds where the kernel turns the probe into a call (x86-64, Linux 6.18), and 1.6
+ * about 1.2 microseconds where the kernel turns the probe into a call (x86-64, Linux 6.18), and 1.5
  * where it is a breakpoint; the kernel's part of it, measured with a probe that does nothing, is
- * 0.7 and 1.4. The program's results are the same with and without: the probe is never inline, and
+ * 0.9 and 1.3. The program's results are the same with and without: the probe is never inline, and
  * can touch neither the registers nor the stack of your code.
  *
  * What a tracer sees: two probes in each program and shared library,
