@@ -3,7 +3,8 @@
  * lines_table.c - line profiles for people.
  *
  * Texts of others go through sp_text_escape before they are measured or printed. Nothing is cut
- * unless the output is a terminal, but for very long names of functions.
+ * unless the output is a terminal, but for very long names of functions. Rows are folded
+ * (lines_fold.h) before the hottest are chosen.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -15,14 +16,17 @@
 
 #include "formats/codec.h"
 #include "formats/wire.h"
-#include "userspace/analysis/names.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/log.h"
 #include "userspace/base/text.h"
 #include "userspace/base/units.h"
+#include "userspace/cmd/lines_fold.h"
 #include "userspace/cmd/lines_view.h"
 
 #define MAX_FUNCTION 48 /* columns */
+#define MIN_FUNCTION 20
+#define MIN_SOURCE 10
+#define BEFORE_FUNCTION 44 /* columns, with a place of 22 */
 
 struct style {
 	bool colour;
@@ -32,7 +36,8 @@ struct style {
 /* A row as it is printed. Texts are safe. */
 struct printed {
 	struct sp_shown samples, share;
-	char *place, *function, *source;
+	char *place, *source;
+	const char *function;
 };
 
 static struct style find_style(void)
@@ -95,8 +100,8 @@ static void note_samples(const struct style *style, const struct sp_lines_input 
 {
 	if (input->outside)
 		note(style,
-		     "%s more samples fell outside of every region; .sps files only count them",
-		     sp_show_count(input->outside).text);
+		     "%s more sample%s fell outside of every region; .sps files only count them",
+		     sp_show_count(input->outside).text, input->outside == 1 ? "" : "s");
 	if (input->in_kernel)
 		note(style,
 		     "%s of the samples were in the kernel; they count for the line that went "
@@ -194,15 +199,17 @@ static void note_sources(const struct style *style, const struct sp_lines_view *
 /* ---- tables ---- */
 
 /* "file.c:12", with the directory's name where another row has a file of that name. */
-static char *show_place(const struct sp_lines_region *region, size_t n_rows, size_t row)
+static char *show_place(const struct sp_lines_folded *rows, size_t n_rows, size_t row)
 {
-	const struct sp_lines_row *this = &region->rows[row];
-	const char *name = base_name(this->file);
+	const struct sp_lines_row *this = rows[row].row;
+	const char *name = this ? base_name(this->file) : NULL;
 	sp_cleanup(sp_freep) char *text = NULL;
 
+	if (!this)
+		return strdup("-");
 	for (size_t i = 0; i < n_rows; i++)
-		if (region->rows[i].file != this->file &&
-		    !strcmp(base_name(region->rows[i].file), name)) {
+		if (rows[i].row && strcmp(rows[i].row->file, this->file) &&
+		    !strcmp(base_name(rows[i].row->file), name)) {
 			while (name > this->file && name[-1] == '/')
 				name--;
 			while (name > this->file && name[-1] != '/')
@@ -216,36 +223,19 @@ static char *show_place(const struct sp_lines_region *region, size_t n_rows, siz
 	return sp_text_escape(text);
 }
 
-/* The function, and where its line is unknown also whose it is. Long C++ names are told apart by
- * what stands outside of their brackets. */
-static char *show_function(const struct sp_lines_row *row)
-{
-	sp_cleanup(sp_freep) char *text = NULL, *name = NULL;
-
-	name = strlen(row->function) > MAX_FUNCTION ? sp_name_shorten(row->function)
-						    : strdup(row->function);
-	if (!name || !row->module)
-		return name ? sp_text_escape(name) : NULL;
-	if (row->module[0] == '[') /* [vdso] and its like: no file, and no names */
-		return sp_text_escape(row->module);
-	if (asprintf(&text, "%s [%s]", name, base_name(row->module)) < 0) {
-		text = NULL;
-		return NULL;
-	}
-	return sp_text_escape(text);
-}
-
 static bool print_row(const struct sp_lines_view *view, const struct sp_lines_region *region,
-		      size_t n_rows, size_t row, struct printed *printed)
+		      const struct sp_lines_folded *rows, size_t n_rows, size_t row,
+		      struct printed *printed)
 {
 	enum sp_source_state state;
 
-	printed->samples = sp_show_count(region->rows[row].samples);
-	printed->share = sp_show_share((double)region->rows[row].samples / (double)region->samples);
-	printed->place = show_place(region, n_rows, row);
-	printed->function = show_function(&region->rows[row]);
-	printed->source = sp_text_escape(sp_lines_source(view, &region->rows[row], &state));
-	return printed->place && printed->function && printed->source;
+	printed->samples = sp_show_count(rows[row].samples);
+	printed->share = sp_show_share((double)rows[row].samples / (double)region->samples);
+	printed->place = show_place(rows, n_rows, row);
+	printed->function = rows[row].function;
+	printed->source =
+		sp_text_escape(rows[row].row ? sp_lines_source(view, rows[row].row, &state) : "");
+	return printed->place && printed->source;
 }
 
 /* Prints a safe text, at most @width columns of it, and blanks up to them. */
@@ -277,27 +267,22 @@ static void print_table(const struct style *style, const struct printed *rows, s
 		function = widest(function, sp_text_width(rows[i].function));
 		source = source || *rows[i].source;
 	}
-	if (function > MAX_FUNCTION)
-		function = MAX_FUNCTION;
+	used = samples + 7 + place + function + 10;
+	source = source && (!style->width || style->width > used + MIN_SOURCE);
 	printf("  %*s  %7s  ", (int)samples, "samples", "share");
 	put_left("line", place);
 	printf("  ");
 	put_left("function", source ? function : 8);
 	printf("%s\n", source ? "  source" : "");
-	used = samples + 7 + place + function + 10;
 	for (size_t i = 0; i < n; i++) {
 		printf("  %*s  %7s  ", (int)samples, rows[i].samples.text, rows[i].share.text);
 		put_left(rows[i].place, place);
 		printf("  ");
-		if (!*rows[i].source) {
-			put_left(rows[i].function, sp_text_width(rows[i].function) < function
-							   ? sp_text_width(rows[i].function)
-							   : function);
-		} else {
-			put_left(rows[i].function, function);
+		put_left(rows[i].function,
+			 source && *rows[i].source ? function : sp_text_width(rows[i].function));
+		if (source && *rows[i].source) {
 			printf("  ");
-			if (style->width > used + 10 &&
-			    sp_text_width(rows[i].source) > style->width - used)
+			if (style->width && sp_text_width(rows[i].source) > style->width - used)
 				put_left(rows[i].source, style->width - used);
 			else
 				fputs(rows[i].source, stdout);
@@ -306,36 +291,59 @@ static void print_table(const struct style *style, const struct printed *rows, s
 	}
 }
 
-static void show_region(const struct style *style, const struct sp_lines_view *view,
-			const struct sp_lines_region *region)
+/* Room for a function's name, so that a row with a place of usual length fits the terminal. */
+static size_t function_columns(const struct style *style)
 {
-	size_t n = region->n_rows < view->top ? region->n_rows : view->top;
+	size_t room = style->width > BEFORE_FUNCTION ? style->width - BEFORE_FUNCTION : 0;
+
+	if (!style->width || room > MAX_FUNCTION)
+		return MAX_FUNCTION;
+	return widest(MIN_FUNCTION, room);
+}
+
+static void show_rows(const struct style *style, const struct sp_lines_view *view,
+		      const struct sp_lines_region *region, const struct sp_lines_folded *folded,
+		      size_t n_folded)
+{
+	size_t n = n_folded < view->top ? n_folded : view->top;
 	struct printed *rows = calloc(n + 1, sizeof(*rows));
 	uint64_t rest = region->samples;
 	bool complete = rows != NULL;
 
-	printf("\n%s", style->colour ? "\033[1m" : "");
-	sp_text_print(stdout, region->name ? region->name : SP_LINES_NO_REGION_NAME);
-	printf("%s  %s samples, %s of all\n", style->colour ? "\033[0m" : "",
-	       sp_show_count(region->samples).text,
-	       sp_show_share((double)region->samples / (double)view->input->samples).text);
 	for (size_t i = 0; i < n && complete; i++) {
-		complete = print_row(view, region, n, i, &rows[i]);
-		rest -= region->rows[i].samples;
+		complete = print_row(view, region, folded, n, i, &rows[i]);
+		rest -= folded[i].samples;
 	}
 	if (complete)
 		print_table(style, rows, n);
 	else
 		puts("  (out of memory)");
 	if (complete && rest)
-		printf("  and %s in %s more lines (--top 0 shows all)\n", sp_show_count(rest).text,
-		       sp_show_count(region->n_rows - n).text);
+		printf("  and %s in %s more line%s (--top 0 shows all)\n", sp_show_count(rest).text,
+		       sp_show_count(n_folded - n).text, n_folded - n == 1 ? "" : "s");
 	for (size_t i = 0; rows && i < n; i++) {
 		free(rows[i].place);
-		free(rows[i].function);
 		free(rows[i].source);
 	}
 	free(rows);
+}
+
+static void show_region(const struct style *style, const struct sp_lines_view *view,
+			const struct sp_lines_region *region)
+{
+	size_t n = 0;
+	struct sp_lines_folded *folded = sp_lines_fold(region, function_columns(style), &n);
+
+	printf("\n%s", style->colour ? "\033[1m" : "");
+	sp_text_print(stdout, region->name ? region->name : SP_LINES_NO_REGION_NAME);
+	printf("%s  %s sample%s, %s of all\n", style->colour ? "\033[0m" : "",
+	       sp_show_count(region->samples).text, region->samples == 1 ? "" : "s",
+	       sp_show_share((double)region->samples / (double)view->input->samples).text);
+	if (folded)
+		show_rows(style, view, region, folded, n);
+	else
+		puts("  (out of memory)");
+	sp_lines_folded_free(folded, n);
 }
 
 void sp_lines_show(const struct sp_lines_view *view)
@@ -347,7 +355,7 @@ void sp_lines_show(const struct sp_lines_view *view)
 	note_samples(&style, input);
 	note_modules(&style, input);
 	note_sources(&style, view);
-	printf("%s samples", sp_show_count(input->samples).text);
+	printf("%s sample%s", sp_show_count(input->samples).text, input->samples == 1 ? "" : "s");
 	if (input->hz > 0)
 		printf(" at %" PRId64 " Hz", input->hz);
 	printf(" from %zu %s\n", input->n_files, input->n_files == 1 ? "file" : "files");

@@ -372,6 +372,27 @@ class Lines(unittest.TestCase):
         self.assertEqual(text.count("more lines (--top 0"), 3)
         self.assertNotIn("\033", text)
 
+    def test_rows_that_look_alike(self):
+        """In the table instances of a template are one row, and so are the probes; JSON has all."""
+        program = Program("fold", "g++", "fold.cpp", "-O2", "-g")
+        solve = sorted(at for name, (at, _) in program.functions.items() if "solve" in name)
+        gate, place = (program.functions[n][0] for n in ("sp_gate_v1", "sp_begin_stub_v1_place"))
+        samples = [(solve[0], 10), (solve[1], 20), (gate, 3), (place, 4)]
+        sps.write(path("fold.sps"), ["r"], [(program.path, program.bias)],
+                  [(0, 0, program.bias + at) for at, n in samples for _ in range(n)])
+        region, = lines_json(path("fold.sps"))["regions"]
+        self.assertEqual([row["samples"] for row in region["lines"]], [20, 10, 4, 3])
+        self.assertEqual(len({row["function"] for row in region["lines"]}), 4)
+        text = lines("--no-source", path("fold.sps")).stdout
+        table = [line.split(None, 4) for line in text.splitlines() if " % " in line][1:]
+        self.assertEqual([(row[0], row[1], row[4]) for row in table],
+                         [("30", "81.1", table[0][4]), ("7", "18.9", "(probes of sp-trace)")])
+        self.assertRegex(table[0][3], r"fold\.cpp:\d+")
+        self.assertEqual(table[1][3], "-")
+        self.assertTrue(table[0][4].startswith("some_rather_long_name_of_a_library::"))
+        # Folded before the hottest are chosen, so what is left out is counted in such rows, too.
+        self.assertIn("and 7 in 1 more line (", lines("--top", "1", path("fold.sps")).stdout)
+
     def test_source_text(self):
         source = path("edited.c")
         shutil.copy(os.path.join(SOURCES, "hot.c"), source)
