@@ -251,6 +251,7 @@ static void cuts(struct maker *m)
 							  .start = at,
 							  .end = at + 9,
 							  .flags = kinds[kind]});
+	maker_loss(m, SP_LOSS_STACK_UNREADABLE, 0, 7, START, START + 9);
 	/* Open at the end, and then its end after all: that one holds. */
 	for (int i = 0; i < 2; i++)
 		maker_call(m, (struct maker_call){.lane = 1,

@@ -4,9 +4,11 @@
 import argparse
 import csv
 import fcntl
+import glob
 import io
 import json
 import os
+import resource
 import shutil
 import signal
 import struct
@@ -65,6 +67,7 @@ def test_usage(report):
         report.expect([command, "--nonsense"], 2, err=["unknown option '--nonsense'"])
         report.expect([command, "missing.h5"], 1, err=["missing.h5: ", "No such file"])
     report.expect(["summary", "demo", "--sort", "cals"], 2, err=["did you mean 'calls'?"])
+    report.expect(["summary", "demo", "--sort", "foo"], 2, err=["'foo' is no column", "name, rank, calls"])
     report.expect(["summary", "demo", "--top", "0"], 2, err=["'0' is no number of rows"])
     report.expect(["summary", "demo", "--json", "--csv"], 2, err=["exclude each other"])
     report.expect(["recover", "a", "b"], 2, err=["one too many"])
@@ -93,6 +96,14 @@ def test_recover(report, maker):
     check(sorted(os.listdir(os.path.join(report.work, "demo"))) ==
           ["heat_rank00000.h5", "heat_rank00000.sps", "heat_rank00001.h5", "heat_rank00001.sps",
            "other", "spt"], "something else lies in the directory")
+
+    shutil.copytree(os.path.join(report.work, "demo"), os.path.join(report.work, "again"))
+    report.expect(["recover", "again/"], 1, err=["again/journal.spj: ", "No such file", "has no journal"],
+                  nothing=["as it was"])
+    with open(os.path.join(report.work, "again/journal.spj"), "wb") as f:
+        f.write(before)
+    report.expect(["recover", "again/", "--force"], 0, err=["564 calls", "again/heat_rank00000.h5"])
+    check(not os.path.exists(os.path.join(report.work, "again/journal.spj")), "DIR's journal is still there")
 
     died = os.path.join(report.work, "died.spj")
     subprocess.run([maker, died, "died"], check=True)
@@ -197,7 +208,8 @@ def test_cuts(report, maker):
     subprocess.run([maker, journal, "cuts"], check=True)
     notes = ["note: " + text for text in CUTS]
     report.expect(["recover", "--keep-journal", "cuts.spj", "-o", "cuts"], 0,
-                  err=["sp-report: " + text for text in notes] + ["31 calls"])
+                  err=["sp-report: " + text for text in notes] + ["31 calls", "sp-report: note: 7 × stack unreadable ("],
+                  nothing=["warning"])
     report.expect(["recover", "-q", "cuts.spj", "-o", "cuts2"], 0, nothing=["note: "])
     report.expect(["info", "cuts"], 0, out=notes, nothing=["MISSING"])
     report.expect(["summary", "cuts"], 0, out=notes, nothing=["MISSING"])
@@ -208,6 +220,9 @@ def test_cuts(report, maker):
     ranks = rows(report, "cuts", "--by-rank")["regions"]
     check({(r["name"], r["rank"]): r["cut_calls"] for r in ranks}[("early", 0)] == 5, "by rank")
     report.expect(["info", "demo"], 0, nothing=["no end of"])
+    # A sample without its stack is all there, but for that: a note, after what is missing.
+    text = report.expect(["summary", "cuts"], 0, out=["note: 7 × stack unreadable, all within 9 ns: the sample is kept"]).stdout
+    check(text.startswith("note: 7 ×"), "a note on stacks does not come first")
 
     # Tags: a list in JSON, words for people.
     check({r["name"]: r["tags"] for r in s["regions"] if r["tags"]} == {"early": ["io", "déjà"]},
@@ -225,7 +240,7 @@ def test_cuts(report, maker):
     check(text.index(CUTS[0]) < first < text.index("MISSING: 42") < second, "notes beside recordings")
     report.expect(["info", "cuts", "cuts2"], 1, err=["holds rank 0, as cuts/cuts_rank00000.h5 does"])
     answer = json.loads(report.expect(["info", "--json", "demo", "cuts"], 0).stdout)
-    check([(len(r["losses"]), len(r["notes"])) for r in answer["recordings"]] == [(2, 1), (0, 5)],
+    check([(len(r["losses"]), len(r["notes"])) for r in answer["recordings"]] == [(2, 1), (1, 5)],
           "losses and notes of a recording")
     report.expect(["info", "demo", "demo/heat_rank00001.h5"], 1, err=["give one of the two"])
     report.expect(["summary", "demo", "cuts"], 1, err=["these are two runs: give them one by one"])
@@ -280,7 +295,15 @@ def test_terminal(report, maker):
     os.unlink(journal)
 
 
-def test_full_disk(report):
+def test_full_disk(report, maker):
+    journal = os.path.join(report.work, "room.spj")
+    subprocess.run([maker, journal, "demo"], check=True)
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    r = subprocess.run([report.program, "recover", "room.spj", "-o", "room"], cwd=report.work,
+                       capture_output=True, text=True, preexec_fn=limit)
+    check(r.returncode == 1 and "File too large" in r.stderr, f"no room for files: {r.returncode} {r.stderr}")
+    check("sp-report recover -o DIR room.spj" in r.stderr, "no remedy for a full disk")
+    check(os.path.exists(journal) and not glob.glob(report.work + "/room/*"), "something was left or lost")
     with open("/dev/full", "w") as full:
         r = subprocess.run([report.program, "summary", "demo"], cwd=report.work, stdout=full,
                            stderr=subprocess.PIPE, text=True)
@@ -306,7 +329,7 @@ def main():
     report.expect(["recover", "-q", "hostile.spj", "-o", "hostile"], 0)
     report.expect(["info", "hostile"], 0, out=["\\x1b]0;title"])
     test_terminal(report, options.maker)
-    test_full_disk(report)
+    test_full_disk(report, options.maker)
     print(f"{checks} checks, {len(failures)} failed")
     return 1 if failures or not checks else 0
 

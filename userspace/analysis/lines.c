@@ -76,6 +76,14 @@ int sp_lines_add_region(struct sp_lines *lines, const char *name, uint32_t *ret_
 	return sp_pool_number(lines->names, name, ret_region);
 }
 
+bool sp_lines_knows_region(const struct sp_lines *lines, const char *name)
+{
+	for (uint32_t i = 0; i < sp_pool_count(lines->names); i++)
+		if (!strcmp(sp_pool_at(lines->names, i), name))
+			return true;
+	return false;
+}
+
 static int find_place(struct sp_lines *lines, uint32_t region, uint32_t module,
 		      struct place **ret_place)
 {

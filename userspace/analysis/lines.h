@@ -53,6 +53,8 @@ void sp_lines_free(struct sp_lines *lines);
 
 /* The number of the region of that name. */
 int sp_lines_add_region(struct sp_lines *lines, const char *name, uint32_t *ret_region);
+/* Whether a region of that name was added, with samples or without. Looks at all. */
+bool sp_lines_knows_region(const struct sp_lines *lines, const char *name);
 /* Adds @count samples at a link-time address of a module of the symbols (ignored without a module).
  * Also adds the address to the symbols. */
 int sp_lines_add(struct sp_lines *lines, uint32_t region, uint32_t module, uint64_t address,

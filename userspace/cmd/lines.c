@@ -250,7 +250,14 @@ static void report_unknown_region(const struct sp_lines *lines, const char *name
 	for (size_t i = 0; names && i < n; i++)
 		names[i] = region_name(sp_lines_region(lines, i));
 	near = names ? sp_cli_nearest(name, names) : NULL;
-	sp_log_error("no samples in a region \"%s\"", name);
+	if (sp_lines_knows_region(lines, name)) {
+		sp_log_error("no sample fell into region \"%s\" itself, though it was recorded",
+			     name);
+		sp_log_hint("It was too short for the rate (-F of sp-trace), or its time is in the "
+			    "regions within it: sp-report summary has its calls.");
+		return;
+	}
+	sp_log_error("no samples in a region \"%s\", and there is none of that name", name);
 	if (near)
 		sp_log_hint("did you mean \"%s\"?", near);
 	else if (names)

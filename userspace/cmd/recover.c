@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "userspace/base/cleanup.h"
 #include "userspace/base/cli.h"
@@ -16,6 +17,8 @@
 #include "userspace/base/units.h"
 #include "userspace/cmd/command.h"
 #include "userspace/export/finalize.h"
+
+#define JOURNAL "journal.spj" /* as sp-trace names it */
 
 enum key {
 	KEY_FORMATS = 256,
@@ -40,11 +43,13 @@ static const struct sp_option options[] = {
 
 static const struct sp_cli cli = {
 	.program = "sp-report recover",
-	.usage = "[OPTION]… JOURNAL",
-	.about = "Makes the final files of a recording from its journal, for each MPI rank\n"
-		 "PROGRAM_rankNNNNN.h5 and .sps. A journal whose recorder died is read up to where "
-		 "it\n"
-		 "is whole. The journal is removed once all files are complete.",
+	.usage = "[OPTION]… JOURNAL|DIR",
+	.about =
+		"Makes the final files of a recording from its journal, for each MPI rank\n"
+		"PROGRAM_rankNNNNN.h5 and .sps. A journal whose recorder died is read up to where "
+		"it\n"
+		"is whole. The journal is removed once all files are complete. DIR stands for its\n"
+		"journal.spj.",
 	.options = options,
 	.flags = SP_CLI_PERMUTE,
 };
@@ -85,6 +90,51 @@ static char *directory_of(const char *path)
 	if (!slash)
 		return strdup(".");
 	return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* "dir/" and "dir" are one. */
+static void strip_slashes(char *path)
+{
+	while (strlen(path) > 1 && path[strlen(path) - 1] == '/')
+		path[strlen(path) - 1] = 0;
+}
+
+/* The journal that is meant by a directory, or @given itself; to free(). */
+static char *find_journal(const char *given)
+{
+	sp_cleanup(sp_freep) char *directory = strdup(given);
+	char *journal = NULL;
+
+	if (!directory || !is_directory(given))
+		return directory ? strdup(given) : NULL;
+	strip_slashes(directory);
+	return asprintf(&journal, "%s/" JOURNAL, strcmp(directory, "/") ? directory : "") < 0
+		       ? NULL
+		       : journal;
+}
+
+/* What can be done about it. */
+static void hint(const struct sp_finalize_options *opts, const struct sp_finalize_failure *failure,
+		 bool from_directory)
+{
+	int code = -failure->error.code;
+
+	if (from_directory && code == ENOENT && !strcmp(failure->path, opts->journal)) {
+		sp_log_hint("The directory has no journal: its recording was converted already, or "
+			    "is in another one.");
+		return;
+	}
+	sp_log_hint("The journal is as it was, and no file was made.");
+	if (code == ENOSPC || code == EDQUOT || code == EROFS || code == EFBIG)
+		sp_log_hint("To write the files where there is room: sp-report recover -o DIR %s",
+			    opts->journal);
 }
 
 static const char *plural(uint64_t n)
@@ -134,7 +184,10 @@ static void warn_about_losses(const struct sp_recording *rec)
 		for (size_t i = 0; i < rec->n_losses; i++)
 			if (rec->losses[i].cause == cause)
 				count += rec->losses[i].count;
-		if (count)
+		if (count && cause == SP_LOSS_STACK_UNREADABLE) /* all else is there */
+			sp_log_info("note: %s × %s (%s)", sp_show_count(count).text,
+				    sp_loss_name(cause), sp_loss_help(cause));
+		else if (count)
 			sp_log_warning("lost: %s × %s (%s)", sp_show_count(count).text,
 				       sp_loss_name(cause), sp_loss_help(cause));
 	}
@@ -237,19 +290,25 @@ int sp_cmd_recover(int argc, char **argv)
 	struct sp_finalize_options opts = {.formats = "h5,sps"};
 	struct sp_finalize_result result = {0};
 	struct sp_finalize_failure failure = {0};
-	sp_cleanup(sp_freep) char *directory = NULL;
+	sp_cleanup(sp_freep) char *directory = NULL, *journal = NULL;
+	bool from_directory;
 	int r = parse(argc, argv, &opts);
 
 	if (r >= 0)
 		return r;
+	from_directory = is_directory(opts.journal);
+	journal = find_journal(opts.journal);
+	if (!journal) {
+		sp_log_error("out of memory");
+		return 1;
+	}
+	opts.journal = journal;
 	directory = opts.directory ? strdup(opts.directory) : directory_of(opts.journal);
 	if (!directory) {
 		sp_log_error("out of memory");
 		return 1;
 	}
-	/* "dir/" and "dir" are one. */
-	while (strlen(directory) > 1 && directory[strlen(directory) - 1] == '/')
-		directory[strlen(directory) - 1] = 0;
+	strip_slashes(directory);
 	opts.directory = directory;
 	opts.progress = sp_log_has_status() ? show_progress : NULL;
 	opts.cancelled = is_cancelled;
@@ -258,7 +317,7 @@ int sp_cmd_recover(int argc, char **argv)
 	sp_log_status_clear();
 	if (r < 0) {
 		sp_log_error("%s: %s", failure.path, failure.error.text);
-		sp_log_hint("The journal is as it was, and no file was made.");
+		hint(&opts, &failure, from_directory);
 		return 1;
 	}
 	say_result(&opts, &result);

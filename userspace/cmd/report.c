@@ -57,7 +57,7 @@ static void print_loss(const struct sp_given_loss *loss, FILE *out)
 	sp_cleanup(sp_freep) char *text = NULL;
 
 	if (asprintf(&text, "%s \xc3\x97 %s%s%s: %s", sp_show_count(loss->count).text, loss->cause,
-		     span ? " within " : "",
+		     span ? ", all within " : "",
 		     span ? sp_show_duration((double)(loss->last - loss->first)).text : "",
 		     loss->help) < 0)
 		text = NULL;

@@ -150,7 +150,12 @@ static const struct order *find_order(const char *name)
 		sp_cli_usage_error(&cli, "'%s' is no column to sort by; did you mean '%s'?", name,
 				   near);
 	else
-		sp_cli_usage_error(&cli, "'%s' is no column to sort by", name);
+		sp_cli_usage_error(
+			&cli,
+			"'%s' is no column to sort by; there are name, rank, calls, total, "
+			"self, share, mean, min, max, std, first, last, samples and "
+			"imbalance",
+			name);
 	return NULL;
 }
 

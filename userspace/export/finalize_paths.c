@@ -124,22 +124,37 @@ int sp_finalizer_prepare_paths(struct sp_finalizer *fin, struct sp_error *error)
 	return r;
 }
 
+/* Removes the directories above a file, up to the output directory, as far as they are empty. */
+static void remove_parents(const struct sp_finalizer *fin, char *full)
+{
+	char *slash;
+
+	while ((slash = strrchr(full, '/')) &&
+	       slash - full > (long)strlen(fin->options->directory)) {
+		*slash = 0;
+		if (rmdir(full) < 0) /* refuses what is not empty */
+			break;
+	}
+}
+
 void sp_finalizer_remove_files(struct sp_finalizer *fin)
 {
 	for (size_t i = 0; i < fin->result->n_files; i++) {
 		sp_cleanup(sp_freep) char *full =
 			sp_finalizer_full_path(fin, fin->result->files[i]);
-		char *slash;
 
-		if (!full)
-			continue;
-		unlink(full);
-		/* rmdir() refuses what is not empty. */
-		while ((slash = strrchr(full, '/')) &&
-		       slash - full > (long)strlen(fin->options->directory)) {
-			*slash = 0;
-			if (rmdir(full) < 0)
-				break;
-		}
+		if (full)
+			unlink(full);
 	}
+	/* Also those in which no file was begun. */
+	for (size_t u = 0; fin->program && u < fin->recording->n_units; u++)
+		for (size_t s = 0; s < fin->n_sinks; s++) {
+			sp_cleanup(sp_freep) char *path =
+				sp_finalizer_path(fin, &fin->recording->units[u], fin->sinks[s]);
+			sp_cleanup(sp_freep) char *full =
+				path ? sp_finalizer_full_path(fin, path) : NULL;
+
+			if (full)
+				remove_parents(fin, full);
+		}
 }

@@ -321,6 +321,14 @@ class Lines(unittest.TestCase):
         self.assertLess(text.index("12 lost"), text.index("samples at 499 Hz"))
         self.assertIn("(no region)  20 samples", text)
         self.assertEqual(lines_json("--rank", "1", path("h.h5"))["samples"], 6)
+        self.profile("quiet.h5", ["region a", "region quiet", f"module {program.path} "
+                                  f"{program.build_id()} {BASE:x}", f"sample 0 0 {at:x} 0 0"])
+        said = lines("-r", "quiet", path("quiet.h5"), status=1).stderr
+        self.assertIn('no sample fell into region "quiet" itself', said)
+        self.assertIn("sp-report summary", said)
+        self.assertNotIn("did you mean", said)
+        self.profile("one.h5", ["region a", "sample -1 -1 0 0 0"])
+        self.assertIn("(no region)  1 sample, 100.0 % of all", lines(path("one.h5")).stdout)
         only = lines_json("--region", "(no region)", path("h.h5"))["regions"]
         self.assertEqual([r["samples"] for r in only], [20])
 
