@@ -5,18 +5,15 @@
 #include "userspace/analysis/inputs.h"
 
 #include <dirent.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "formats/codec.h"
-#include "userspace/analysis/cuts.h"
+#include "userspace/analysis/inputs_notes.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/idmap.h"
-#include "userspace/base/units.h"
 
 /* Self times of files without them are computed up to this many calls a rank (28 bytes each). */
 #define MAX_SELF_CALLS 50000000
@@ -44,27 +41,6 @@ static int blame(struct sp_inputs *inputs, const char *path, int code)
 static int out_of_memory(struct sp_error *error)
 {
 	return sp_error_set(error, -ENOMEM, 0, "out of memory");
-}
-
-int sp_inputs_note(struct sp_inputs *inputs, size_t input, bool loss, const char *format, ...)
-{
-	struct sp_given_note *note =
-		sp_array_add(&inputs->notes, &inputs->n_notes, &inputs->notes_room);
-	va_list args;
-	int n;
-
-	if (!note)
-		return -ENOMEM;
-	va_start(args, format);
-	n = vasprintf(&note->text, format, args);
-	va_end(args);
-	note->input = input;
-	note->loss = loss;
-	if (n < 0) {
-		inputs->n_notes--;
-		return -ENOMEM;
-	}
-	return 0;
 }
 
 /* ---- which files ---- */
@@ -299,101 +275,6 @@ static int check_ranks(struct sp_inputs *inputs, struct sp_error *error)
 	return r;
 }
 
-static struct sp_given_loss *find_loss(struct sp_inputs *inputs, size_t input, const char *cause)
-{
-	struct sp_given_loss *loss;
-
-	for (size_t i = 0; i < inputs->n_losses; i++)
-		if (!strcmp(inputs->losses[i].cause, cause) &&
-		    (!inputs->apart || inputs->losses[i].input == input))
-			return &inputs->losses[i];
-	loss = sp_array_add(&inputs->losses, &inputs->n_losses, &inputs->losses_room);
-	if (!loss)
-		return NULL;
-	loss->input = input;
-	loss->cause = cause;
-	loss->help = sp_loss_help(SP_LOSS_NONE);
-	for (unsigned i = 1; i < SP_LOSS_MAX; i++)
-		if (!strcmp(sp_loss_name(i), cause))
-			loss->help = sp_loss_help(i);
-	return loss;
-}
-
-static int gather_losses(struct sp_inputs *inputs, size_t index, struct sp_error *error)
-{
-	const struct sp_loss_row *rows;
-	size_t n;
-	int r = sp_profile_losses(inputs->items[index].profile, &rows, &n, error);
-
-	for (size_t i = 0; r == 0 && i < n; i++) {
-		struct sp_given_loss *loss = find_loss(inputs, index, rows[i].cause);
-
-		if (!loss)
-			return out_of_memory(error);
-		loss->count += rows[i].count;
-		if (rows[i].first_ns && (!loss->first || rows[i].first_ns < loss->first))
-			loss->first = rows[i].first_ns;
-		if (rows[i].last_ns > loss->last)
-			loss->last = rows[i].last_ns;
-	}
-	return r;
-}
-
-/* Every file has its own; files without the table say nothing. */
-static int gather_cuts(struct sp_cuts *cuts, const struct sp_given *input, struct sp_error *error)
-{
-	uint32_t n_regions = sp_profile_info(input->profile)->n_regions;
-	const struct sp_cut_row *rows;
-	size_t n;
-	int r = sp_profile_cuts(input->profile, &rows, &n, error);
-
-	for (size_t i = 0; r == 0 && i < n; i++) {
-		int kind = sp_cut_kind(rows[i].flag);
-
-		if (kind < 0 || rows[i].region >= n_regions || !rows[i].count)
-			continue;
-		if (sp_cuts_add(cuts, sp_profile_region(input->profile, rows[i].region),
-				(unsigned)kind, rows[i].count) < 0)
-			return out_of_memory(error);
-	}
-	return r;
-}
-
-static int gather_notes(struct sp_inputs *inputs, size_t index)
-{
-	const struct sp_given *input = &inputs->items[index];
-	const char *damage = sp_given_text(input, "journal_damage");
-	int64_t unknown = sp_given_number(input, "unknown_site_calls", 0);
-	int64_t threads = sp_given_number(input, "unannounced_threads", 0);
-	int r = 0;
-
-	if (sp_given_number(input, "recorder_died", 0))
-		r = sp_inputs_note(inputs, index, true,
-				   "the recorder died: what it had not written yet is missing");
-	if (r == 0 && damage)
-		r = sp_inputs_note(
-			inputs, index, true, "the journal was damaged: %s; %s of %s could be read",
-			damage,
-			sp_show_size((double)sp_given_number(input, "journal_good_bytes", 0)).text,
-			sp_show_size((double)sp_given_number(input, "journal_bytes", 0)).text);
-	if (r == 0 && unknown)
-		r = sp_inputs_note(inputs, index, true,
-				   "%s call%s of regions whose name is not known",
-				   sp_show_count((uint64_t)unknown).text, unknown == 1 ? "" : "s");
-	if (r == 0 && threads)
-		r = sp_inputs_note(inputs, index, true, "%s thread%s without a record of %s own",
-				   sp_show_count((uint64_t)threads).text, threads == 1 ? "" : "s",
-				   threads == 1 ? "its" : "their");
-	return r;
-}
-
-static int by_count(const void *a, const void *b)
-{
-	const struct sp_given_loss *x = a, *y = b;
-
-	return (x->count < y->count) - (x->count > y->count);
-}
-
 static void find_recordings(struct sp_inputs *inputs)
 {
 	for (size_t i = 0; i < inputs->n; i++) {
@@ -410,30 +291,6 @@ static void find_recordings(struct sp_inputs *inputs)
 	}
 }
 
-/* Notes on the calls without an end in all inputs, or in those of @first's recording. */
-static int note_cuts(struct sp_inputs *inputs, size_t first, struct sp_error *error)
-{
-	struct sp_cuts cuts = {0};
-	int r = 0;
-
-	for (size_t i = first; r == 0 && i < inputs->n; i++)
-		if (!inputs->apart || inputs->items[i].group == first) {
-			r = gather_cuts(&cuts, &inputs->items[i], error);
-			if (r < 0)
-				blame(inputs, inputs->items[i].path, r);
-		}
-	for (unsigned kind = 0; r == 0 && kind < SP_CUT_KINDS; kind++) {
-		sp_cleanup(sp_freep) char *text = sp_cuts_tell(&cuts, kind, &r);
-
-		if (text)
-			r = sp_inputs_note(inputs, first, false, "%s", text);
-		if (r < 0)
-			out_of_memory(error);
-	}
-	sp_cuts_free(&cuts);
-	return r;
-}
-
 int sp_inputs_finish(struct sp_inputs *inputs, struct sp_error *error)
 {
 	int r;
@@ -441,20 +298,9 @@ int sp_inputs_finish(struct sp_inputs *inputs, struct sp_error *error)
 	find_recordings(inputs);
 	r = check_ranks(inputs, error);
 	for (size_t i = 0; r == 0 && i < inputs->n; i++) {
-		bool first = inputs->items[i].group == i; /* they all say the same */
-
 		r = sp_profile_complete(inputs->items[i].profile, MAX_SELF_CALLS, error);
-		if (r == 0 && first)
-			r = gather_losses(inputs, i, error);
 		if (r < 0)
 			return blame(inputs, inputs->items[i].path, r);
-		if (first && gather_notes(inputs, i) < 0)
-			return out_of_memory(error);
 	}
-	for (size_t i = 0; r == 0 && i < inputs->n; i++)
-		if (inputs->apart ? inputs->items[i].group == i : i == 0)
-			r = note_cuts(inputs, i, error);
-	if (inputs->n_losses)
-		qsort(inputs->losses, inputs->n_losses, sizeof(*inputs->losses), by_count);
-	return r;
+	return r < 0 ? r : sp_inputs_gather(inputs, error);
 }
