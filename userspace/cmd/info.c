@@ -185,6 +185,8 @@ static void print_probe_cost(const struct sp_given *input)
 static void print_recording(const struct recording *rec)
 {
 	const struct sp_given *input = rec->first;
+	const char *program = sp_given_text(input, "program");
+	const char *label = sp_given_text(input, "label");
 
 	if (rec->files == 1)
 		line("file", "%s", input->path);
@@ -192,7 +194,8 @@ static void print_recording(const struct recording *rec)
 		line("files", "%zu: %s, …", rec->files, input->path);
 	print_format(input);
 	fact_line(input, "program", "program");
-	fact_line(input, "label", "label");
+	if (!program || !label || strcmp(program, label) != 0)
+		fact_line(input, "label", "label");
 	fact_line(input, "command", "command");
 	fact_line(input, "directory", "working_directory");
 	fact_line(input, "host", "hostname");
