@@ -275,7 +275,7 @@ def lost(said):
 
 def recorded(said):
     """(calls, samples) that sp-trace says it recorded."""
-    found = re.search(r"([\d,]+) calls, ([\d,]+) samples", said)
+    found = re.search(r"([\d,]+) calls?, ([\d,]+) samples?", said)
     if not found:
         raise RuntimeError(f"sp-trace did not say what it recorded: {said}")
     return tuple(int(n.replace(",", "")) for n in found.groups())
