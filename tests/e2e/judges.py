@@ -59,7 +59,7 @@ def compare_numbers(results, summary, extra):
         equal(region.source_file, own["file"], f"file of {name}")
         if extra:
             near(region.total_exclusive_duration, own["self_ns"] / NS, f"self time of {name}")
-            equal(list(region.tags), json.loads(own["tags"]), f"tags of {name}")
+            equal(list(region.tags), own["tags"], f"tags of {name}")
 
 
 def scope_profiler_reads(into):
