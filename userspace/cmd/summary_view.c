@@ -71,14 +71,19 @@ static void print_heading(const struct sp_summary_view *view)
 		       s->threads == 1 ? "" : "s");
 	printf(", %s call%s", sp_show_count(s->calls).text, s->calls == 1 ? "" : "s");
 	if (s->samples)
-		printf(", %s samples", sp_show_count(s->samples).text);
+		printf(", %s sample%s", sp_show_count(s->samples).text, s->samples == 1 ? "" : "s");
 	if (s->samples && s->hz > 0)
 		printf(" at %" PRId64 " Hz", s->hz);
 	printf("\n");
-	if (s->probe_ns > 0)
+	if (s->probe_ns > 0) {
+		double share = s->probe_ns * (double)s->calls / s->thread_ns;
+
+		/* The cost was measured before the run, so a program of nothing but probes may pass
+		 * it. */
 		printf("a call costs %s to trace: %s of the threads' time\n",
 		       sp_show_duration(s->probe_ns).text,
-		       sp_show_share(s->probe_ns * (double)s->calls / s->thread_ns).text);
+		       sp_show_share(share > 1 ? 1 : share).text);
+	}
 	printf("\n");
 }
 
