@@ -208,7 +208,10 @@ static int print_binary(const struct binary *binary)
 		printf(", armed or not is unknown: the memory of the process may not be read");
 	putchar('\n');
 	if (!regions->count) {
-		puts("  It has probes, but all of its names are made at run time.");
+		puts("  It has probes, but no names in its file: those of Fortran programs, and of "
+		     "scope-profiler's\n  interface, come up when the program runs, and are "
+		     "recorded "
+		     "then.");
 		return 0;
 	}
 	return print_rows(binary);
