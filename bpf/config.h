@@ -41,6 +41,14 @@ enum {
 #define SP_COOKIE(first_distance, first_site) ((__u64)(__u32)(first_distance) << 32 | (__u32)(first_site))
 #define SP_DESCRIPTOR_BYTES 32
 
+/* What a run-time name's descriptor in the program's memory holds: struct sp_region_dyn_ of
+ * usdt/sp_region.h, with its pointers as numbers. */
+struct sp_dynamic_descriptor {
+	__u64 hash, name, file, tags;
+	__u32 line, level;
+	__u64 reserved;
+};
+
 #define SP_LANE_BYTES 24 /* of struct lane */
 
 #define SP_NEAR_STACKS 1024 /* a power of two; a page each */

@@ -139,7 +139,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 4096);
+	__uint(max_entries, 65536);
 	__type(key, __u32);
 	__type(value, __u32);
 } targets SEC(".maps");

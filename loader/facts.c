@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "bpf/config.h"
 #include "loader/procinfo.h"
 #include "userspace/base/cleanup.h"
 
@@ -107,17 +108,10 @@ static void read_text(pid_t pid, uint64_t address, char *out)
 	out[at] = 0;
 }
 
-/* As struct sp_region_dyn_ of usdt/sp_region.h. */
-struct dynamic_descriptor {
-	uint64_t hash, name, file, tags;
-	uint32_t line, level;
-	uint64_t reserved;
-};
-
 void sp_facts_add_name(struct sp_recorder *r, const struct sp_ev_dynamic_site *site)
 {
 	struct sp_ev_dynamic_site copy = *site;
-	struct dynamic_descriptor d = {0};
+	struct sp_dynamic_descriptor d = {0};
 	struct iovec to = {&d, sizeof(d)}, from = {(void *)(uintptr_t)site->address, sizeof(d)};
 	char text[3][TEXT_MAX] = {"", "", ""};
 

@@ -115,12 +115,12 @@ int sp_rings_drain_control(struct sp_rings *rings)
 static uint64_t drain_calls(struct sp_rings *rings, unsigned cpu)
 {
 	const struct sp_bpf_queue *q = &rings->calls[cpu];
-	uint64_t n = q->ends->tail, first = n, lap = n / q->size;
+	uint64_t n = q->ends->tail, first = n;
 
 	for (; n - first < q->size; n++) {
 		uint64_t *slot = q->slots + (n & (q->size - 1)) * SLOT_WORDS;
+		uint64_t lap = n / q->size;
 
-		lap = n / q->size;
 		if (__atomic_load_n(slot, __ATOMIC_ACQUIRE) != 2 * lap + 1)
 			break;
 		if (sp_event_check(slot + 1, sizeof(struct sp_ev_call)) == 0)

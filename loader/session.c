@@ -40,7 +40,8 @@ static void on_signal(struct sp_session *s)
 	}
 }
 
-static void each_second(struct sp_session *s, uint64_t now)
+/* What is looked at now and then: losses, clocks, limits. */
+static void check_limits(struct sp_session *s, uint64_t now)
 {
 	struct sp_recorder_counts counts = sp_recorder_counts(s->recorder);
 	double disk = sp_output_disk_use(&s->output);
@@ -54,7 +55,7 @@ static void each_second(struct sp_session *s, uint64_t now)
 		sp_session_finish(s, "the journal reached --max-size");
 	if (disk >= s->options->max_disk)
 		sp_session_finish(s, "the disk is %.0f %% full", disk * 100);
-	s->next_second = now + SECOND / 4;
+	s->next_check = now + SECOND / 4;
 }
 
 static void check_end(struct sp_session *s, uint64_t now)
@@ -89,8 +90,8 @@ static void record(struct sp_session *s)
 		else if (fill < 16 && wait < WAIT_MOST_MS)
 			wait++;
 		now = sp_now();
-		if (now >= s->next_second)
-			each_second(s, now);
+		if (now >= s->next_check)
+			check_limits(s, now);
 		check_end(s, now);
 		sp_progress_show(&s->progress, now - s->start, sp_recorder_counts(s->recorder));
 	}
@@ -211,14 +212,11 @@ int sp_session_run(const struct sp_options *options)
 	r = sp_session_open(&s);
 	if (r == 0) {
 		s.start = sp_now();
-		s.next_second = s.start;
+		s.next_check = s.start;
 		s.next_minute = s.start;
 		r = sp_session_start_targets(&s);
-		if (r < 0) {
-			if (s.command && sp_command_ended(s.command))
-				status = sp_command_status(s.command);
-			sp_output_discard(&s.output, &s.identity);
-		}
+		if (r < 0 && s.command && sp_command_ended(s.command))
+			status = sp_command_status(s.command);
 	}
 	if (r == 0) {
 		/* Rings fill while we wait for a CPU. Not before the command is forked, nor beyond

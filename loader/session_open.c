@@ -121,23 +121,32 @@ static int add_target(struct sp_session *s, pid_t pid)
 	return pid == getpid() ? 0 : sp_bpf_add_target(s->bpf, pid, false);
 }
 
+static int add_target_and_descendants(struct sp_session *s, pid_t pid)
+{
+	pid_t *children = NULL;
+	size_t count = 0;
+	int r = add_target(s, pid);
+
+	if (r == 0 && sp_proctree_descendants(pid, &children, &count) < 0)
+		count = 0;
+	for (size_t k = 0; k < count && r == 0; k++)
+		r = add_target(s, children[k]);
+	free(children);
+	return r;
+}
+
+/* Twice: what was forked while the first round looked has a parent that is recorded by the second.
+ */
 static int add_targets(struct sp_session *s)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < s->options->pid_count && r == 0; i++) {
-		pid_t *children = NULL;
-		size_t count = 0;
-
-		r = add_target(s, s->options->pids[i]);
-		if (r == 0 && sp_proctree_descendants(s->options->pids[i], &children, &count) < 0)
-			count = 0;
-		for (size_t k = 0; k < count && r == 0; k++)
-			r = add_target(s, children[k]);
-		free(children);
+	for (int round = 0; round < 2 && r == 0; round++) {
+		for (size_t i = 0; i < s->options->pid_count && r == 0; i++)
+			r = add_target_and_descendants(s, s->options->pids[i]);
+		if (r == 0)
+			r = sp_bpf_find_tasks(s->bpf);
 	}
-	if (r == 0)
-		r = sp_bpf_find_tasks(s->bpf);
 	if (r < 0)
 		sp_log_error("cannot find the threads to record: %s", strerror(-r));
 	return r;

@@ -46,7 +46,7 @@ struct sp_session {
 	const char *sample_event;
 	int signals;
 	uint64_t start, began; /* ns: of the recording, and since when its targets run in it */
-	uint64_t next_second, next_minute;
+	uint64_t next_check, next_minute;
 	struct sp_progress progress;
 	char reason[160]; /* why the recording ends; "" while it goes on */
 	bool failed;	  /* ends for a fault */

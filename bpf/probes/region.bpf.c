@@ -8,13 +8,6 @@
  */
 #include "bpf/probes/region.bpf.h"
 
-/* As struct sp_region_dyn_ in usdt/sp_region.h. */
-struct dynamic_descriptor {
-	__u64 hash, name, file, tags;
-	__u32 line, level;
-	__u64 reserved;
-};
-
 #define NAME_ROOM 1024
 #define TAGS_ROOM 256
 
@@ -27,7 +20,7 @@ static __noinline int new_name(__u32 process, __u64 hash, __u64 address)
 		char text[2 * NAME_ROOM + TAGS_ROOM + 8];
 	} *rec;
 	struct name_key key = {.hash = hash, .process = process};
-	struct dynamic_descriptor d = {};
+	struct sp_dynamic_descriptor d = {};
 	__u32 site = __sync_fetch_and_add(&control.names, 1) + 1;
 	__u32 *known;
 	__u32 at = 0;

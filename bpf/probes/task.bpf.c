@@ -94,9 +94,9 @@ int BPF_PROG(sp_exit, struct task_struct *task)
 	return 0;
 }
 
-/* A thread that was there before the recording: traced if its process is a target, or if its parent's
- * is. Parents come before children in the iteration only where ids did not wrap: the loader names all
- * descendants as targets, and iterates again until nothing new is found. */
+/* A thread that was there before the recording, of a process that is a target. What one forks before it
+ * has a lane gets none: the loader names all descendants and iterates, twice, and after the first time
+ * no new ones can be missed. */
 sp_inline void find(struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
