@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """errors.py - what goes wrong is said in a sentence that names the thing and the remedy, with the right
 status, and leaves nothing behind."""
+import errno
 import os
 import pathlib
 import shutil
@@ -41,6 +42,23 @@ def not_root(into):
         contains(done.stderr, "root user is restricted", "CAP_BPF (to load BPF programs)", "container")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def poor_kernels(into):
+    """Kernels that lack what recording needs: the command is not started, and nothing is left behind."""
+    def refused(said, *wanted):
+        equal(said.returncode, 1, f"status: {said.stderr}")
+        contains(said.stderr, *wanted)
+        check(not witness.exists(), "the command was started")
+        check(not (into / "out").exists(), "a directory was left behind")
+
+    witness = into / "started"
+    command = [SP_TRACE, "-o", into / "out", "--", "touch", witness]
+    refused(run(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/kernel/btf && exec "$@"', "sh", *command]),
+            "(BTF)", "CONFIG_DEBUG_INFO_BTF=y")
+    without = PROGRAMS / "without_bpf"
+    refused(run([without, errno.ENOSYS, *command]), "no BPF", "CONFIG_BPF_SYSCALL", "distribution's kernel")
+    refused(run([without, errno.EPERM, *command]), "refuses BPF", "seccomp")
 
 
 def usage(into):
@@ -130,4 +148,4 @@ def damaged(into):
     contains(done.stderr, "broken", "region")
 
 
-main(not_root, usage, without_probes, stripped, listing, damaged)
+main(not_root, poor_kernels, usage, without_probes, stripped, listing, damaged)
