@@ -52,7 +52,6 @@ int sp_h5_read_number_attribute(hid_t object, const char *key, bool *ret_found, 
 				struct sp_error *error);
 int sp_h5_read_text_attribute(hid_t object, const char *key, char **ret_text,
 			      struct sp_error *error);
-void sp_h5_free_facts(struct sp_fact *facts, size_t n);
 
 /* ---- h5_read_tables.c ---- */
 

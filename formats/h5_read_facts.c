@@ -147,6 +147,7 @@ static int read_attribute(hid_t attribute, struct sp_fact *ret_fact)
 	ret_fact->text = text;
 	ret_fact->is_number =
 		H5Tget_class(type) == H5T_INTEGER && H5Sget_simple_extent_type(space) == H5S_SCALAR;
+	ret_fact->kind = ret_fact->is_number ? SP_FACT_NUMBER : SP_FACT_TEXT;
 	ret_fact->number = ret_fact->is_number ? first : 0;
 	return 0;
 }
@@ -203,7 +204,7 @@ int sp_h5_read_facts(hid_t file, const char *path, struct sp_fact **ret_facts, s
 		if (group < 0)
 			return sp_h5_read_failed(error, path);
 		if (H5Aiterate2(group, H5_INDEX_NAME, H5_ITER_NATIVE, &at, add_fact, &facts) < 0) {
-			sp_h5_free_facts(facts.facts, facts.n);
+			sp_facts_free(facts.facts, facts.n);
 			if (facts.failure && facts.failure != -SP_E_DAMAGED)
 				return sp_error_set(
 					error, facts.failure, 0,
@@ -217,15 +218,6 @@ int sp_h5_read_facts(hid_t file, const char *path, struct sp_fact **ret_facts, s
 	*ret_facts = facts.facts;
 	*ret_n = facts.n;
 	return 0;
-}
-
-void sp_h5_free_facts(struct sp_fact *facts, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		free((char *)facts[i].key);
-		free((char *)facts[i].text);
-	}
-	free(facts);
 }
 
 static int read_named(hid_t object, const char *key, bool *ret_found, struct sp_fact *ret_fact,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * h5_write.h - writes HDF5 profiles: schema 3, columnar, with /sp_trace (FORMAT.md, section 3).
+ * h5_write.h - writes HDF5 profiles: schema 3 (or 2), columnar or aggregate, with /sp_trace
+ * (FORMAT.md, section 3).
  *
  * One pass, in memory that does not depend on the number of calls or samples (under 16 MiB, and the
  * rows). The file appears complete or not at all (output.h). One file may hold one rank or many.
@@ -17,11 +18,18 @@
 
 struct sp_h5_writer;
 
+/* scope-profiler's rule: gzip 4 with shuffle for columns of more than 64 KiB, in files of 16,384
+ * calls and more. */
+#define SP_H5_GZIP_AUTO 255u
+
 struct sp_h5_options {
 	unsigned int output_flags; /* SP_OUTPUT_* */
 	unsigned int columns;	   /* SP_CALLS_*: the optional columns that calls are stored with */
-	unsigned int
-		gzip; /* 0 plain (7.5 ns a call), 1 … 9 deflate with shuffle (4: 148 ns a call) */
+	unsigned int gzip;	   /* 0 plain, 1 … 9 shuffle and deflate, or SP_H5_GZIP_AUTO */
+	unsigned int threads;	   /* that compress; 0: as many as there are CPUs */
+	int schema;		   /* 3, or 2 on request; 0 is 3 */
+	bool aggregate;		   /* statistics of rows instead of calls */
+	bool event_metadata;	   /* rows may come with it */
 	int64_t start_time_ns; /* origin: stored in the metadata, and what thread times count from
 				*/
 };
@@ -48,11 +56,15 @@ int sp_h5_writer_add_region(struct sp_h5_writer *writer, const char *name, uint3
 struct sp_h5_row {
 	uint32_t region;
 	uint32_t rank;
-	const char *source_file; /* NULL or "" unknown */
-	int64_t source_line;	 /* -1 unknown */
-	const char *source_text; /* NULL or "" unknown */
-	const char *tags;	 /* JSON list of strings; NULL or "" none */
-	int64_t self_ns;	 /* -1 unknown, or to be computed */
+	const char *source_file;    /* NULL or "" unknown */
+	int64_t source_line;	    /* -1 unknown */
+	const char *source_text;    /* NULL or "" unknown */
+	const char *tags;	    /* JSON list of strings; NULL or "" none */
+	int64_t self_ns;	    /* -1 unknown, or to be computed */
+	const char *event_metadata; /* JSON list of one object a call; NULL or "" none */
+	/* Aggregate layout: the row's statistics (required; its self time is stats->self). Else
+	 * NULL. */
+	const struct sp_stats *stats;
 };
 int sp_h5_writer_begin_row(struct sp_h5_writer *writer, const struct sp_h5_row *row,
 			   struct sp_error *error);
@@ -81,6 +93,22 @@ int sp_h5_writer_add_cuts(struct sp_h5_writer *writer, const struct sp_cut_row *
 int sp_h5_writer_add_clocks(struct sp_h5_writer *writer, const struct sp_clock_row *rows, size_t n,
 			    struct sp_error *error);
 
+int sp_h5_writer_add_rank_facts(struct sp_h5_writer *writer, const struct sp_rank_fact_row *rows,
+				size_t n, struct sp_error *error);
+
+/* Adds what a rank has besides. The structs and strings are not needed after the return. A region's
+ * name or a tag that cannot be a link's name (it has a "/", or is empty, or ".") gets one that can;
+ * its own is kept in an attribute. -EINVAL: twice the same region or tag on a rank. */
+int sp_h5_writer_add_perf_events(struct sp_h5_writer *writer, const struct sp_perf_events *events,
+				 struct sp_error *error);
+int sp_h5_writer_add_line_profile(struct sp_h5_writer *writer, const struct sp_line_profile *lines,
+				  struct sp_error *error);
+int sp_h5_writer_add_likwid(struct sp_h5_writer *writer, const struct sp_likwid *likwid,
+			    struct sp_error *error);
+int sp_h5_writer_add_likwid_environment(struct sp_h5_writer *writer,
+					const struct sp_likwid_environment *environment,
+					struct sp_error *error);
+
 /* Adds one sample with its stack, innermost frame first. sample->stack is ignored. */
 int sp_h5_writer_add_sample(struct sp_h5_writer *writer, const struct sp_sample_row *sample,
 			    const uint64_t *frames, size_t n_frames, struct sp_error *error);
@@ -96,6 +124,12 @@ int sp_h5_writer_set_meta(struct sp_h5_writer *writer, const char *key, const ch
 			  struct sp_error *error);
 int sp_h5_writer_set_meta_number(struct sp_h5_writer *writer, const char *key, int64_t number,
 				 struct sp_error *error);
+
+/* The same for a fact of any kind, as a reader gave it. */
+int sp_h5_writer_set_metadata_fact(struct sp_h5_writer *writer, const struct sp_fact *fact,
+				   struct sp_error *error);
+int sp_h5_writer_set_meta_fact(struct sp_h5_writer *writer, const struct sp_fact *fact,
+			       struct sp_error *error);
 
 /* Writes what is left, syncs and publishes. */
 int sp_h5_writer_commit(struct sp_h5_writer *writer, struct sp_error *error);

@@ -117,6 +117,12 @@ int sp_h5_writer_add_clocks(struct sp_h5_writer *writer, const struct sp_clock_r
 	return add_rows(writer, SP_H5_TABLE_clock, rows, n, error);
 }
 
+int sp_h5_writer_add_rank_facts(struct sp_h5_writer *writer, const struct sp_rank_fact_row *rows,
+				size_t n, struct sp_error *error)
+{
+	return add_rows(writer, SP_H5_TABLE_rank_fact, rows, n, error);
+}
+
 int sp_h5_writer_add_sample(struct sp_h5_writer *writer, const struct sp_sample_row *sample,
 			    const uint64_t *frames, size_t n_frames, struct sp_error *error)
 {

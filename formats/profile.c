@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * profile.c - columns of calls and running statistics.
+ * profile.c - columns of calls, running statistics, and the freeing of what readers made.
  *
  * Invariant of struct sp_stats: m2 and mean describe exactly the calls counted (Chan's pooling of
  * blocks, whose error does not grow with the number of calls); an unknown value never turns into a
@@ -145,4 +145,66 @@ void sp_stats_merge(struct sp_stats *stats, const struct sp_stats *other)
 		stats->end_maximum = other->end_maximum;
 	stats->gpu_calls += other->gpu_calls;
 	stats->gpu_total = sp_wrap_add(stats->gpu_total, other->gpu_total);
+}
+
+static void free_texts(const char *const *texts, size_t n)
+{
+	for (size_t i = 0; texts && i < n; i++)
+		free((char *)texts[i]);
+	free((void *)texts);
+}
+
+void sp_facts_free(struct sp_fact *facts, size_t n)
+{
+	for (size_t i = 0; facts && i < n; i++) {
+		free((char *)facts[i].key);
+		free((char *)facts[i].text);
+		free_texts(facts[i].items, facts[i].n_items);
+	}
+	free(facts);
+}
+
+void sp_extras_free(struct sp_extras *extras)
+{
+	for (size_t i = 0; i < extras->n_perf_events; i++) {
+		struct sp_perf_events *events = &extras->perf_events[i];
+
+		free((char *)events->region);
+		free_texts(events->names, events->n);
+		free((void *)events->values);
+	}
+	for (size_t i = 0; i < extras->n_line_profiles; i++) {
+		struct sp_line_profile *profile = &extras->line_profiles[i];
+
+		free((char *)profile->region);
+		free((char *)profile->filename);
+		free((char *)profile->function);
+		free((char *)profile->source);
+		free((void *)profile->lines);
+		free((void *)profile->hits);
+		free((void *)profile->times);
+	}
+	for (size_t i = 0; i < extras->n_likwid; i++) {
+		struct sp_likwid *likwid = &extras->likwid[i];
+
+		free((char *)likwid->tag);
+		free((char *)likwid->group_name);
+		free((char *)likwid->source);
+		free((void *)likwid->cpus);
+		free((void *)likwid->times);
+		free((void *)likwid->call_counts);
+		free_texts(likwid->event_names, likwid->n_events);
+		free_texts(likwid->counter_names, likwid->n_counters);
+		free_texts(likwid->metric_names, likwid->n_metrics);
+		free((void *)likwid->events);
+		free((void *)likwid->metrics);
+	}
+	for (size_t i = 0; i < extras->n_likwid_environments; i++)
+		sp_facts_free((struct sp_fact *)extras->likwid_environments[i].facts,
+			      extras->likwid_environments[i].n);
+	free(extras->perf_events);
+	free(extras->line_profiles);
+	free(extras->likwid);
+	free(extras->likwid_environments);
+	*extras = (struct sp_extras){0};
 }

@@ -30,7 +30,8 @@ typedef int64_t sp_col_relend;
 typedef const char *sp_col_str;
 
 /* struct sp_thread_row, sp_task_row, sp_site_row, sp_module_row, sp_process_row, sp_loss_row,
- * sp_cut_row, sp_clock_row, sp_sample_row: the fields and what they mean are in profile_tables.def. */
+ * sp_cut_row, sp_clock_row, sp_sample_row: the fields and what they mean are in profile_tables.def.
+ */
 #define SP_TABLE(name, doc) struct sp_##name##_row {
 #define SP_COL(table, type, field, path, need, default, doc) sp_col_##type field;
 #define SP_TABLE_END(name) \
@@ -108,12 +109,95 @@ struct sp_row {
 	struct sp_stats stats;
 };
 
-/* A fact about a profile: a text, or an integer (then @text is its decimal form). */
+/* A fact about a profile. Whatever its kind, @text shows it: a number in decimal, a real one with
+ * 17 digits, lists joined with ", ". */
+enum sp_fact_kind {
+	SP_FACT_TEXT,
+	SP_FACT_NUMBER, /* int64 */
+	SP_FACT_REAL,	/* double; NaN and infinities included */
+	SP_FACT_BOOL,	/* @number is 0 or 1, @text "false" or "true" */
+	SP_FACT_TEXTS,	/* lists: @items has each element as text, the integers in decimal, … */
+	SP_FACT_NUMBERS,
+	SP_FACT_REALS,
+};
+
 struct sp_fact {
 	const char *key;
 	const char *text;
-	int64_t number;
-	bool is_number;
+	int64_t number; /* of SP_FACT_NUMBER and SP_FACT_BOOL */
+	bool is_number; /* kind is SP_FACT_NUMBER */
+	enum sp_fact_kind kind;
+	double real; /* of SP_FACT_REAL */
+	const char *const *items;
+	size_t n_items;
 };
+
+/* ---- what else a rank can have (FORMAT.md, section 3.8): small tables, held in memory ---- */
+
+/* Hardware or kernel events of a region on a rank, summed over its calls. */
+struct sp_perf_events {
+	uint32_t rank;
+	const char *region;
+	int64_t calls;
+	size_t n;
+	const char *const *names; /* cycles, instructions, … */
+	const uint64_t *values;
+};
+
+/* Lines of a function, as a line profiler or a sampler saw them. */
+struct sp_line_profile {
+	uint32_t rank;
+	const char *region, *filename, *function; /* "" unknown */
+	int64_t first_line;			  /* of the function, 0 unknown */
+	double unit;				  /* seconds of 1 in @times */
+	const char *source;			  /* text of the function, NULL unknown */
+	int64_t source_first_line;		  /* meaningful if @source is there */
+	size_t n;
+	const int64_t *lines;
+	const int64_t *hits;
+	const double *times;
+};
+
+/* LIKWID's counters of a marked region on a rank. */
+struct sp_likwid {
+	uint32_t rank;
+	const char *tag;
+	int64_t group_id; /* -1 unknown */
+	const char *group_name, *source;
+	size_t n_threads;
+	const int64_t *cpus;	    /* one a thread */
+	const double *times;	    /* s, one a thread */
+	const int64_t *call_counts; /* one a thread */
+	size_t n_events;
+	const char *const *event_names;
+	size_t n_counters; /* n_events, or 0 in old files */
+	const char *const *counter_names;
+	const double *events; /* event by event: n_events rows of n_threads */
+	size_t n_metrics;
+	const char *const *metric_names;
+	const double *metrics; /* n_metrics rows of n_threads */
+};
+
+/* LIKWID's environment on a rank. */
+struct sp_likwid_environment {
+	uint32_t rank;
+	size_t n;
+	const struct sp_fact *facts;
+};
+
+struct sp_extras {
+	size_t n_perf_events, n_line_profiles, n_likwid, n_likwid_environments;
+	/* Each ascending by rank, then in the file's order. */
+	struct sp_perf_events *perf_events;
+	struct sp_line_profile *line_profiles;
+	struct sp_likwid *likwid;
+	struct sp_likwid_environment *likwid_environments;
+};
+
+/* Frees all that an sp_extras of a reader owns (every pointer in it was allocated on its own), and
+ * zeroes it. */
+void sp_extras_free(struct sp_extras *extras);
+/* The same for an array of facts, and the array. NULL is fine. */
+void sp_facts_free(struct sp_fact *facts, size_t n);
 
 #endif

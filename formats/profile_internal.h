@@ -28,6 +28,11 @@ struct sp_profile_ops {
 			  size_t *ret_n, struct sp_error *error);
 	int (*read_facts)(struct sp_profile *profile, const char *group, struct sp_fact **ret_facts,
 			  size_t *ret_n, struct sp_error *error);
+	int (*read_extras)(struct sp_profile *profile, struct sp_extras *ret_extras,
+			   struct sp_error *error);
+	/* Of a row, to be freed; NULL if it has none. Not yet checked. */
+	int (*read_event_metadata)(struct sp_profile *profile, uint32_t row, char **ret_json,
+				   struct sp_error *error);
 	void (*close)(void *implementation);
 };
 
@@ -56,6 +61,8 @@ struct sp_profile {
 	void *implementation;
 	struct sp_profile_table tables[SP_H5_N_TABLES];
 	struct sp_profile_facts metadata, meta;
+	bool extras_loaded;
+	struct sp_extras extras;
 };
 
 /* Adds a region; @name is copied. */
@@ -69,6 +76,7 @@ struct sp_stats sp_profile_unknown_stats(uint64_t calls);
 int sp_profile_open_spt(struct sp_profile *profile, struct sp_error *error);
 int sp_profile_open_sps(struct sp_profile *profile, struct sp_error *error);
 int sp_profile_open_h5(struct sp_profile *profile, struct sp_error *error);
+int sp_profile_open_json(struct sp_profile *profile, struct sp_error *error);
 /* Schema 1: called by the former with the file, which stays the caller's. */
 struct sp_h5_profile;
 int sp_profile_open_h5_v1(struct sp_profile *profile, struct sp_h5_profile *h5,

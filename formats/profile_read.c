@@ -227,8 +227,9 @@ void sp_profile_free(struct sp_profile *profile)
 	for (size_t i = 0; i < SP_H5_N_TABLES; i++)
 		sp_h5_free_table((enum sp_h5_table)i, profile->tables[i].rows,
 				 profile->tables[i].n);
-	sp_h5_free_facts(profile->metadata.facts, profile->metadata.n);
-	sp_h5_free_facts(profile->meta.facts, profile->meta.n);
+	sp_facts_free(profile->metadata.facts, profile->metadata.n);
+	sp_facts_free(profile->meta.facts, profile->meta.n);
+	sp_extras_free(&profile->extras);
 	free(profile->regions);
 	free(profile->rows);
 	free(profile->ranks);
@@ -355,6 +356,7 @@ SP_PROFILE_TABLE(processes, process)
 SP_PROFILE_TABLE(losses, loss)
 SP_PROFILE_TABLE(cuts, cut)
 SP_PROFILE_TABLE(clocks, clock)
+SP_PROFILE_TABLE(rank_facts, rank_fact)
 
 static int facts(struct sp_profile *profile, struct sp_profile_facts *cached, const char *group,
 		 const struct sp_fact **ret_facts, size_t *ret_n, struct sp_error *error)
@@ -389,6 +391,35 @@ const struct sp_fact *sp_fact_find(const struct sp_fact *facts, size_t n, const 
 		if (strcmp(facts[i].key, key) == 0)
 			return &facts[i];
 	return NULL;
+}
+
+int sp_profile_extras(struct sp_profile *profile, const struct sp_extras **ret_extras,
+		      struct sp_error *error)
+{
+	if (!profile->extras_loaded && profile->ops->read_extras) {
+		int r = profile->ops->read_extras(profile, &profile->extras, error);
+
+		if (r)
+			return r;
+	}
+	profile->extras_loaded = true;
+	*ret_extras = &profile->extras;
+	return 0;
+}
+
+int sp_profile_event_metadata(struct sp_profile *profile, uint32_t row, char **ret_json,
+			      struct sp_error *error)
+{
+	char *json = NULL;
+	int r = 0;
+
+	if (row >= profile->info.n_rows)
+		return sp_error_set(error, -EINVAL, 0, "has no row %u", row);
+	if (profile->ops->read_event_metadata)
+		r = profile->ops->read_event_metadata(profile, row, &json, error);
+	if (!r)
+		*ret_json = json;
+	return r;
 }
 
 /* ---- completing ---- */

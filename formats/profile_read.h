@@ -7,8 +7,8 @@
  * its name. Open reads the regions and rows (memory: proportional to them, not to calls or
  * samples); calls and samples are streamed; tables are read when first asked for.
  *
- * libhdf5 itself can crash or hang on a damaged file; a caller that opens files of strangers does
- * so in a child process with limits.
+ * libhdf5 itself can crash or hang on a damaged file; a caller that opens files of strangers opens
+ * them with sp_profile_open_guarded(), which reads HDF5 in a child process with limits.
  */
 #ifndef SP_FORMATS_PROFILE_READ_H
 #define SP_FORMATS_PROFILE_READ_H
@@ -21,11 +21,12 @@ enum sp_format {
 	SP_FORMAT_SPS = 2,
 	SP_FORMAT_HDF5 = 3,
 	SP_FORMAT_JOURNAL = 4, /* detected, not opened here: journal.h reads it */
+	SP_FORMAT_JSON = 5,    /* scope-profiler's JSON profile, plain or gzip */
 };
 
 /* Looks at the first bytes. -SP_E_FORMAT if it is none of them. */
 int sp_format_detect(const char *path, enum sp_format *ret_format, struct sp_error *error);
-/* "spt", "sps", "hdf5", "journal". */
+/* "spt", "sps", "hdf5", "journal", "json". */
 const char *sp_format_name(enum sp_format format);
 
 struct sp_profile_info {
@@ -35,6 +36,8 @@ struct sp_profile_info {
 	bool big_endian;   /* .spt, .sps */
 	bool aggregate;	   /* HDF5 aggregate layout: statistics, no calls */
 	bool has_source_lines;
+	bool has_event_metadata;
+	bool compressed;      /* HDF5: any event column has a filter; JSON: gzip */
 	unsigned int columns; /* SP_CALLS_*: the optional columns that calls have */
 	uint32_t n_regions;
 	uint32_t n_ranks; /* distinct ranks with a row (.sps: 1) */
@@ -87,9 +90,9 @@ int sp_profile_read_frames(struct sp_profile *profile, uint64_t first, size_t n,
 			   uint64_t *ret_frames, struct sp_error *error);
 
 /* int sp_profile_<table>s(profile, const struct sp_<table>_row **ret_rows, size_t *ret_n, error)
- * for thread, task, site, module, process, loss, cut, clock: all rows of the table, none if the
- * file has no such table. Read once, valid until free. A .sps file's modules come with path and
- * bias. */
+ * for thread, task, site, module, process, loss, cut, clock, rank_fact: all rows of the table, none
+ * if the file has no such table. Read once, valid until free. A .sps file's modules come with path
+ * and bias. */
 int sp_profile_threads(struct sp_profile *profile, const struct sp_thread_row **ret_rows,
 		       size_t *ret_n, struct sp_error *error);
 int sp_profile_tasks(struct sp_profile *profile, const struct sp_task_row **ret_rows, size_t *ret_n,
@@ -106,6 +109,17 @@ int sp_profile_cuts(struct sp_profile *profile, const struct sp_cut_row **ret_ro
 		    struct sp_error *error);
 int sp_profile_clocks(struct sp_profile *profile, const struct sp_clock_row **ret_rows,
 		      size_t *ret_n, struct sp_error *error);
+int sp_profile_rank_facts(struct sp_profile *profile, const struct sp_rank_fact_row **ret_rows,
+			  size_t *ret_n, struct sp_error *error);
+
+/* Perf events, line profiles, LIKWID: read once, valid until free. */
+int sp_profile_extras(struct sp_profile *profile, const struct sp_extras **ret_extras,
+		      struct sp_error *error);
+/* What calls of a row were annotated with: a JSON list with one object a call, to be freed; NULL if
+ * the row has none (no data set, an empty text or an empty list). Checked to be JSON, of that
+ * length. */
+int sp_profile_event_metadata(struct sp_profile *profile, uint32_t row, char **ret_json,
+			      struct sp_error *error);
 
 /* Facts of /metadata, and of /sp_trace/meta, sorted by key. Lists are joined with ", ". */
 int sp_profile_metadata(struct sp_profile *profile, const struct sp_fact **ret_facts, size_t *ret_n,

@@ -34,10 +34,11 @@ struct sp_spt_region {
 
 struct sp_spt_writer;
 
-/* Starts a version 2 file, little-endian. The exact numbers of calls must be known. Regions without
- * a call may be given and are written. Names are repaired to UTF-8 (utf8.h); the strings are not
- * needed after the return. -EINVAL: a rank < 0, too many regions, a name too long. */
-int sp_spt_writer_open(const char *path, unsigned int output_flags, int32_t rank,
+/* Starts a file of @version 1 (which has no source locations) or 2, little-endian. The exact
+ * numbers of calls must be known. Regions without a call may be given and are written. Names are
+ * repaired to UTF-8 (utf8.h); the strings are not needed after the return. -EINVAL: a rank < 0, too
+ * many regions, a name too long. */
+int sp_spt_writer_open(const char *path, unsigned int output_flags, int version, int32_t rank,
 		       const struct sp_spt_region *regions, size_t n_regions,
 		       struct sp_spt_writer **ret_writer, struct sp_error *error);
 /* Adds the next @n calls of the region with index @region. Regions come in order, each complete

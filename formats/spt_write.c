@@ -105,13 +105,16 @@ static int write_heads(struct sp_spt_writer *writer, int32_t rank,
 	return r;
 }
 
-int sp_spt_writer_open(const char *path, unsigned int output_flags, int32_t rank,
+int sp_spt_writer_open(const char *path, unsigned int output_flags, int version, int32_t rank,
 		       const struct sp_spt_region *regions, size_t n_regions,
 		       struct sp_spt_writer **ret_writer, struct sp_error *error)
 {
 	struct sp_spt_writer *writer;
 	int r;
 
+	if (version < 1 || version > SP_SPT_VERSION)
+		return sp_error_set(error, -EINVAL, 0, "version %d of .spt cannot be written",
+				    version);
 	if (rank < 0 || n_regions > SP_SPT_MAX_REGIONS)
 		return sp_error_set(error, -EINVAL, 0, "rank %d with %zu regions cannot be stored",
 				    rank, n_regions);

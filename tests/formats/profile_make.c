@@ -256,8 +256,8 @@ static void write_spt(const char *directory, uint32_t rank)
 						    .calls = region_range(i, &first)};
 	}
 	snprintf(path, sizeof(path), "%s/spt/p_rank%05u.spt", directory, rank);
-	must(sp_spt_writer_open(path, SP_OUTPUT_REPLACE | SP_OUTPUT_NO_SYNC, (int32_t)rank, regions,
-				n_regions, &writer, &error));
+	must(sp_spt_writer_open(path, SP_OUTPUT_REPLACE | SP_OUTPUT_NO_SYNC, SP_SPT_VERSION,
+				(int32_t)rank, regions, n_regions, &writer, &error));
 	for (size_t i = 0; i < n_calls; i++)
 		must(sp_spt_writer_add(writer, calls[i].region, &calls[i].start, &calls[i].end, 1,
 				       &error));

@@ -74,7 +74,7 @@ static void write_spt(const char *path, size_t n)
 	struct sp_spt_writer *writer;
 	int64_t times[CHUNK] = {0};
 
-	MUST(sp_spt_writer_open(path, SP_OUTPUT_REPLACE | SP_OUTPUT_NO_SYNC, 0,
+	MUST(sp_spt_writer_open(path, SP_OUTPUT_REPLACE | SP_OUTPUT_NO_SYNC, SP_SPT_VERSION, 0,
 				&(struct sp_spt_region){"a", NULL, -1, n}, 1, &writer, &error));
 	for (size_t i = 0; i < n; i += CHUNK)
 		MUST(sp_spt_writer_add(writer, 0, times, times, CHUNK, &error));

@@ -227,7 +227,8 @@ static void test_spt_round_trip(void)
 	}
 	starts[5] = INT64_MIN;
 	ends[6] = INT64_MAX;
-	MUST(sp_spt_writer_open(path, SP_OUTPUT_REPLACE, 4, regions, 5, &writer, &error));
+	MUST(sp_spt_writer_open(path, SP_OUTPUT_REPLACE, SP_SPT_VERSION, 4, regions, 5, &writer,
+				&error));
 	for (size_t at = 0; at < CALLS; at += 777)
 		MUST(sp_spt_writer_add(writer, 1, starts + at, ends + at,
 				       CALLS - at < 777 ? CALLS - at : 777, &error));
@@ -277,7 +278,7 @@ static void test_spt_misuse(void)
 	mkdir(directory, 0777);
 	snprintf(path, sizeof(path), "%s/x.spt", directory);
 	unlink(path);
-	MUST(sp_spt_writer_open(path, 0, 0, regions, 2, &writer, &error));
+	MUST(sp_spt_writer_open(path, 0, SP_SPT_VERSION, 0, regions, 2, &writer, &error));
 	CHECK_INT(count_files(), 1);
 	CHECK_INT(access(path, F_OK), -1);
 	CHECK_INT(sp_spt_writer_commit(writer, &error), -EINVAL);
@@ -288,20 +289,23 @@ static void test_spt_misuse(void)
 	sp_spt_writer_free(writer);
 	CHECK_INT(count_files(), 0);
 
-	MUST(sp_spt_writer_open(path, 0, 0, regions, 0, &writer, &error));
+	MUST(sp_spt_writer_open(path, 0, SP_SPT_VERSION, 0, regions, 0, &writer, &error));
 	MUST(sp_spt_writer_commit(writer, &error));
 	sp_spt_writer_free(writer);
 	CHECK_INT(count_files(), 1);
 	MUST(sp_spt_reader_open(path, &reader, &error));
 	CHECK_INT(sp_spt_reader_n_regions(reader), 0);
 	sp_spt_reader_free(reader);
-	CHECK_INT(sp_spt_writer_open(path, 0, 0, regions, 2, &writer, &error), -EEXIST);
+	CHECK_INT(sp_spt_writer_open(path, 0, SP_SPT_VERSION, 0, regions, 2, &writer, &error),
+		  -EEXIST);
 
 	/* A link in its place is replaced, not followed. */
 	unlink(path);
 	CHECK_INT(symlink("/nowhere/else", path), 0);
-	CHECK_INT(sp_spt_writer_open(path, 0, 0, regions, 0, &writer, &error), -EEXIST);
-	MUST(sp_spt_writer_open(path, SP_OUTPUT_REPLACE, 0, regions, 0, &writer, &error));
+	CHECK_INT(sp_spt_writer_open(path, 0, SP_SPT_VERSION, 0, regions, 0, &writer, &error),
+		  -EEXIST);
+	MUST(sp_spt_writer_open(path, SP_OUTPUT_REPLACE, SP_SPT_VERSION, 0, regions, 0, &writer,
+				&error));
 	MUST(sp_spt_writer_commit(writer, &error));
 	sp_spt_writer_free(writer);
 	MUST(sp_spt_reader_open(path, &reader, &error));
@@ -309,14 +313,16 @@ static void test_spt_misuse(void)
 
 	/* One that appears meanwhile is not replaced either. */
 	unlink(path);
-	MUST(sp_spt_writer_open(path, 0, 0, regions, 0, &writer, &error));
+	MUST(sp_spt_writer_open(path, 0, SP_SPT_VERSION, 0, regions, 0, &writer, &error));
 	check_write_file(path, "precious", 8);
 	CHECK_INT(sp_spt_writer_commit(writer, &error), -EEXIST);
 	sp_spt_writer_free(writer);
 	CHECK_INT(count_files(), 1);
 	CHECK_INT(sp_spt_reader_open(path, &reader, &error), -SP_E_FORMAT);
 	unlink(path);
-	CHECK_INT(sp_spt_writer_open("/nowhere/x.spt", 0, 0, regions, 0, &writer, &error), -ENOENT);
+	CHECK_INT(sp_spt_writer_open("/nowhere/x.spt", 0, SP_SPT_VERSION, 0, regions, 0, &writer,
+				     &error),
+		  -ENOENT);
 	CHECK_INT(sp_spt_reader_open("/", &reader, &error), -EISDIR);
 	CHECK_INT(sp_spt_reader_open("/dev/null", &reader, &error), -SP_E_FORMAT);
 }

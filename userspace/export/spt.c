@@ -153,7 +153,8 @@ static int spt_commit(void *data, struct sp_error *error)
 	for (size_t i = 0; i < sink->n_rows; i++)
 		if (sink->regions[sink->rows[i]].calls)
 			kept[n++] = sink->regions[sink->rows[i]];
-	r = sp_spt_writer_open(sink->path, sink->output_flags, sink->rank, kept, n, &writer, error);
+	r = sp_spt_writer_open(sink->path, sink->output_flags, SP_SPT_VERSION, sink->rank, kept, n,
+			       &writer, error);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = copy_row(sink, writer, i, kept[i].calls, &offset, chunk, error);
 	if (r == 0)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * profile_nest.h - walks all calls of a rank in order of entry, and finds who encloses whom.
+ *
+ * Calls of a row stand in order of entry, so the rows of a rank are merged as sorted streams:
+ * memory depends on the number of rows and on the depth, never on the number of calls. A row that
+ * is not sorted is sorted first (external, in a temporary file). A lane is a task, else a thread,
+ * else the rank, as scope-profiler has it; of two calls with one start the longer encloses the
+ * other, then the one whose call id is smaller, then the one of the earlier row.
+ */
+#ifndef SP_FORMATS_PROFILE_NEST_H
+#define SP_FORMATS_PROFILE_NEST_H
+
+#include "formats/profile_read.h"
+
+struct sp_nest_call {
+	uint32_t row;
+	uint64_t index; /* of the call in its row */
+	int64_t start, end;
+	int64_t lane;	  /* task if ≥ 0, else −2 − thread, -1 without either */
+	uint64_t number;  /* of the call in the rank, from 0, in order of entry */
+	int64_t parent;	  /* number of the enclosing call, -1 none */
+	uint32_t depth;	  /* open calls around it */
+	int64_t child_ns; /* at its exit: ns of its direct children */
+	bool overlaps;	  /* crosses a call of its lane instead of nesting: a root then */
+};
+
+struct sp_nest_visitor {
+	/* Either may be NULL; what is not 0 ends the walk and is returned. */
+	int (*enter)(void *data, const struct sp_nest_call *call);
+	int (*leave)(void *data, const struct sp_nest_call *call); /* has child_ns */
+	void *data;
+};
+
+/* -ENOTSUP for an aggregate profile. *@ret_overlaps (may be NULL): calls that cross another. */
+int sp_profile_nest(struct sp_profile *profile, uint32_t rank,
+		    const struct sp_nest_visitor *visitor, uint64_t *ret_overlaps,
+		    struct sp_error *error);
+
+#endif
