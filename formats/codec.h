@@ -14,8 +14,11 @@
 #include <stdint.h>
 #include <linux/types.h>
 
+#include "formats/api.h"
 #include "formats/error.h"
 #include "formats/wire.h"
+
+SP_API_BEGIN
 
 enum sp_field_type { SP_T_u16, SP_T_u32, SP_T_u64, SP_T_s32, SP_T_s64 };
 enum sp_tail { SP_TAIL_NONE, SP_TAIL_TEXT, SP_TAIL_ADDRS };
@@ -97,5 +100,7 @@ const char *sp_event_string(const struct sp_event *event, unsigned index, char *
 /* FNV-1a, 64 bits, never 0: the identity of a region's name. The same as in usdt/sp_region.h.
  * Source: http://www.isthe.com/chongo/tech/comp/fnv/ */
 uint64_t sp_name_hash(const char *name, size_t bytes);
+
+SP_API_END
 
 #endif

@@ -14,6 +14,10 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include "formats/api.h"
+
+SP_API_BEGIN
+
 /* What is wrong with a file's content has a code of its own, so that tests and tools can tell.
  * Every other code is what the system call said (ENOENT, ENOSPC, ENOMEM …). */
 #define SP_E_FORMAT EMEDIUMTYPE	     /* not a file of this format */
@@ -38,5 +42,7 @@ struct sp_error {
  * other than 0. Control characters become '?'. */
 int sp_error_set(struct sp_error *error, int code, uint64_t offset, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+
+SP_API_END
 
 #endif

@@ -13,8 +13,11 @@
 #ifndef SP_FORMATS_H5_WRITE_H
 #define SP_FORMATS_H5_WRITE_H
 
+#include "formats/api.h"
 #include "formats/output.h"
 #include "formats/profile.h"
+
+SP_API_BEGIN
 
 struct sp_h5_writer;
 
@@ -135,5 +138,7 @@ int sp_h5_writer_set_meta_fact(struct sp_h5_writer *writer, const struct sp_fact
 int sp_h5_writer_commit(struct sp_h5_writer *writer, struct sp_error *error);
 /* Frees; a file not committed vanishes. NULL is fine. */
 void sp_h5_writer_free(struct sp_h5_writer *writer);
+
+SP_API_END
 
 #endif

@@ -16,8 +16,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/api.h"
 #include "formats/codec.h"
 #include "formats/error.h"
+
+SP_API_BEGIN
 
 #define SP_JOURNAL_MAGIC "SPTRJNL1"
 #define SP_JOURNAL_BLOCK_MAGIC 0x4b4c4253u /* "SBLK" */
@@ -90,5 +93,7 @@ bool sp_journal_intact(const struct sp_journal *journal, uint64_t *ret_good_byte
 		       uint64_t *ret_file_bytes, const char **ret_reason);
 
 void sp_journal_free(struct sp_journal *journal);
+
+SP_API_END
 
 #endif

@@ -13,7 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/api.h"
 #include "formats/error.h"
+
+SP_API_BEGIN
 
 enum sp_output_flag {
 	SP_OUTPUT_REPLACE =
@@ -37,5 +40,7 @@ int sp_output_write(struct sp_output *output, uint64_t offset, const void *data,
 int sp_output_commit(struct sp_output *output, struct sp_error *error);
 /* Frees the output; one not committed is removed. NULL is fine. */
 void sp_output_free(struct sp_output *output);
+
+SP_API_END
 
 #endif

@@ -14,7 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/api.h"
 #include "formats/error.h"
+
+SP_API_BEGIN
 
 #define SP_PROFILE_MAX_REGIONS (1u << 20)
 #define SP_PROFILE_MAX_ROWS (1u << 24)
@@ -199,5 +202,7 @@ struct sp_extras {
 void sp_extras_free(struct sp_extras *extras);
 /* The same for an array of facts, and the array. NULL is fine. */
 void sp_facts_free(struct sp_fact *facts, size_t n);
+
+SP_API_END
 
 #endif

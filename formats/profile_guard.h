@@ -16,7 +16,10 @@
 #ifndef SP_FORMATS_PROFILE_GUARD_H
 #define SP_FORMATS_PROFILE_GUARD_H
 
+#include "formats/api.h"
 #include "formats/profile_read.h"
+
+SP_API_BEGIN
 
 #define SP_GUARD_MAX_CHILDREN 8
 
@@ -28,5 +31,7 @@ struct sp_guard_limits {
 /* As sp_profile_open(). -SP_E_DAMAGED: the child died, or used up a limit. @limits may be NULL. */
 int sp_profile_open_guarded(const char *path, const struct sp_guard_limits *limits,
 			    struct sp_profile **ret_profile, struct sp_error *error);
+
+SP_API_END
 
 #endif

@@ -17,7 +17,10 @@
 #ifndef SP_FORMATS_PROFILE_MERGE_H
 #define SP_FORMATS_PROFILE_MERGE_H
 
+#include "formats/api.h"
 #include "formats/profile_read.h"
+
+SP_API_BEGIN
 
 struct sp_merge_input {
 	struct sp_profile *profile; /* the caller's; must outlive the merged one */
@@ -31,5 +34,7 @@ struct sp_merge_input {
  * mixed, which no file can hold. */
 int sp_profile_merge(const struct sp_merge_input *inputs, size_t n, struct sp_profile **ret_profile,
 		     struct sp_error *error);
+
+SP_API_END
 
 #endif

@@ -11,7 +11,10 @@
 #ifndef SP_FORMATS_PROFILE_NEST_H
 #define SP_FORMATS_PROFILE_NEST_H
 
+#include "formats/api.h"
 #include "formats/profile_read.h"
+
+SP_API_BEGIN
 
 struct sp_nest_call {
 	uint32_t row;
@@ -36,5 +39,7 @@ struct sp_nest_visitor {
 int sp_profile_nest(struct sp_profile *profile, uint32_t rank,
 		    const struct sp_nest_visitor *visitor, uint64_t *ret_overlaps,
 		    struct sp_error *error);
+
+SP_API_END
 
 #endif

@@ -13,7 +13,10 @@
 #ifndef SP_FORMATS_PROFILE_READ_H
 #define SP_FORMATS_PROFILE_READ_H
 
+#include "formats/api.h"
 #include "formats/profile.h"
+
+SP_API_BEGIN
 
 enum sp_format {
 	SP_FORMAT_NONE = 0,
@@ -128,5 +131,7 @@ int sp_profile_meta(struct sp_profile *profile, const struct sp_fact **ret_facts
 		    struct sp_error *error);
 /* The fact with this key, NULL if there is none. */
 const struct sp_fact *sp_fact_find(const struct sp_fact *facts, size_t n, const char *key);
+
+SP_API_END
 
 #endif

@@ -13,8 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/api.h"
 #include "formats/error.h"
 #include "formats/output.h"
+
+SP_API_BEGIN
 
 #define SP_SPS_VERSION 1
 #define SP_SPS_MAX_TABLE (1u << 20) /* regions, or modules; more are refused */
@@ -70,5 +73,7 @@ uint64_t sp_sps_reader_n_samples(const struct sp_sps_reader *reader);
  * exist. */
 int sp_sps_reader_samples(struct sp_sps_reader *reader, uint64_t first, size_t n,
 			  struct sp_sps_sample *ret_samples, struct sp_error *error);
+
+SP_API_END
 
 #endif

@@ -14,8 +14,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/api.h"
 #include "formats/error.h"
 #include "formats/output.h"
+
+SP_API_BEGIN
 
 #define SP_SPT_VERSION 2	      /* newest, and the one written */
 #define SP_SPT_MAX_REGIONS (1u << 20) /* more are refused */
@@ -71,5 +74,7 @@ const struct sp_spt_region *sp_spt_reader_region(const struct sp_spt_reader *rea
  * pread(). */
 int sp_spt_reader_calls(struct sp_spt_reader *reader, size_t region, uint64_t first, size_t n,
 			int64_t *ret_starts, int64_t *ret_ends, struct sp_error *error);
+
+SP_API_END
 
 #endif
