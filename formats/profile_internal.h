@@ -70,6 +70,8 @@ int sp_profile_add_region(struct sp_profile *profile, const char *name, struct s
 /* Adds a row; its strings are copied, NULL is "" (tags: "[]"). */
 int sp_profile_add_row(struct sp_profile *profile, const struct sp_row *row,
 		       struct sp_error *error);
+/* After the last row: finds the ranks, and the origin if no metadata has it. */
+int sp_profile_opened(struct sp_profile *profile, struct sp_error *error);
 /* All statistics unknown, but the number of calls. */
 struct sp_stats sp_profile_unknown_stats(uint64_t calls);
 

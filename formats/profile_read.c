@@ -169,6 +169,15 @@ static void find_origin(struct sp_profile *profile)
 	profile->info.start_time_ns = origin == INT64_MAX ? 0 : origin;
 }
 
+int sp_profile_opened(struct sp_profile *profile, struct sp_error *error)
+{
+	int r = collect_ranks(profile, error);
+
+	if (!r)
+		find_origin(profile);
+	return r;
+}
+
 int sp_profile_open(const char *path, struct sp_profile **ret_profile, struct sp_error *error)
 {
 	enum sp_format format;
@@ -201,12 +210,11 @@ int sp_profile_open(const char *path, struct sp_profile **ret_profile, struct sp
 				 "is a journal; sp-report recover makes a profile of it");
 	}
 	if (!r)
-		r = collect_ranks(profile, error);
+		r = sp_profile_opened(profile, error);
 	if (r) {
 		sp_profile_free(profile);
 		return r;
 	}
-	find_origin(profile);
 	*ret_profile = profile;
 	return 0;
 }
