@@ -24,10 +24,12 @@ struct sp_h5_profile {
 	struct sp_h5_events events;
 
 	uint64_t *offsets; /* schemas 2 and 3: first call of each row */
-	/* Where the reading of starts stands: start of call next − 1 of the row, for deltas. */
-	uint32_t cursor_row;
-	uint64_t cursor_next;
-	int64_t cursor_start;
+	/* Where the reading of starts stands in each row, for deltas: the start of call next − 1.
+	 * Allocated when it is first needed. */
+	struct sp_h5_cursor {
+		uint64_t next;
+		int64_t start;
+	} *cursors;
 	int64_t *block; /* SP_H5_READ_BLOCK values */
 
 	char **groups; /* schema 1: group of each row, in the order of the rows */
@@ -50,6 +52,11 @@ int sp_h5_profile_read_table(struct sp_profile *profile, enum sp_h5_table which,
 int sp_h5_profile_read_facts(struct sp_profile *profile, const char *group,
 			     struct sp_fact **ret_facts, size_t *ret_n, struct sp_error *error);
 void sp_h5_profile_close(void *implementation);
+
+/* h5_check.c: one step of sp_profile_check(); the profile's state is not touched. */
+int sp_h5_check(hid_t file, struct sp_profile_check *check, struct sp_error *error);
+int sp_h5_profile_check(struct sp_profile *profile, struct sp_profile_check *check,
+			struct sp_error *error);
 
 /* profile_h5_samples.c */
 int sp_h5_profile_open_samples(struct sp_profile *profile, struct sp_h5_profile *h5,

@@ -12,6 +12,7 @@
 #define SP_FORMATS_PROFILE_INTERNAL_H
 
 #include "formats/h5_util.h"
+#include "formats/intern.h"
 #include "formats/profile_read.h"
 
 struct sp_profile_ops {
@@ -33,6 +34,8 @@ struct sp_profile_ops {
 	/* Of a row, to be freed; NULL if it has none. Not yet checked. */
 	int (*read_event_metadata)(struct sp_profile *profile, uint32_t row, char **ret_json,
 				   struct sp_error *error);
+	int (*check)(struct sp_profile *profile, struct sp_profile_check *check,
+		     struct sp_error *error);
 	void (*close)(void *implementation);
 };
 
@@ -53,8 +56,9 @@ struct sp_profile {
 	struct sp_profile_info info;
 	char **regions;
 	size_t regions_capacity;
-	struct sp_row *rows; /* their strings belong to them */
+	struct sp_row *rows; /* their strings are in texts and tags */
 	size_t rows_capacity;
+	struct sp_intern texts, tags;
 	uint32_t *ranks;
 	bool origin_known;
 	const struct sp_profile_ops *ops;
@@ -67,11 +71,14 @@ struct sp_profile {
 
 /* Adds a region; @name is copied. */
 int sp_profile_add_region(struct sp_profile *profile, const char *name, struct sp_error *error);
-/* Adds a row; its strings are copied, NULL is "" (tags: "[]"). */
+/* Adds a row; its strings are copied, each once in a profile, NULL is "" (tags: "[]").
+ * -SP_E_DAMAGED if the tags are no JSON list of strings. */
 int sp_profile_add_row(struct sp_profile *profile, const struct sp_row *row,
 		       struct sp_error *error);
 /* After the last row: finds the ranks, and the origin if no metadata has it. */
 int sp_profile_opened(struct sp_profile *profile, struct sp_error *error);
+/* Sets the info's start_time_ns from the rows' statistics unless the metadata said it. */
+void sp_profile_find_origin(struct sp_profile *profile);
 /* All statistics unknown, but the number of calls. */
 struct sp_stats sp_profile_unknown_stats(uint64_t calls);
 

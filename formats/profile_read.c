@@ -14,6 +14,7 @@
 
 #include "formats/h5_read.h"
 #include "formats/journal.h"
+#include "formats/json_pull.h"
 #include "formats/profile_internal.h"
 #include "formats/util.h"
 
@@ -89,20 +90,58 @@ int sp_profile_add_region(struct sp_profile *profile, const char *name, struct s
 	return 0;
 }
 
+static int keep(struct sp_intern *intern, const char *text, const char **ret_kept, bool *ret_new,
+		struct sp_error *error)
+{
+	uint32_t number;
+	int r = sp_intern_add(intern, text, &number, ret_new);
+
+	if (r)
+		return sp_error_set(error, r, 0, "no memory");
+	*ret_kept = sp_intern_text(intern, number);
+	return 0;
+}
+
+static int check_tags(const struct sp_profile *profile, const struct sp_row *row,
+		      struct sp_error *error)
+{
+	enum sp_json_list_kind kind;
+	uint64_t n;
+	int r = sp_json_list_length(row->tags, strlen(row->tags), &n, &kind);
+
+	if (r == -ENOMEM)
+		return sp_error_set(error, r, 0, "no memory");
+	if (!r && (kind == SP_JSON_LIST_EMPTY || kind == SP_JSON_LIST_TEXTS))
+		return 0;
+	return sp_error_set(
+		error, -SP_E_DAMAGED, 0,
+		"region \"%.64s\" on rank %u has tags that are no JSON list of strings: "
+		"%.64s",
+		profile->regions[row->region], row->rank, row->tags);
+}
+
 int sp_profile_add_row(struct sp_profile *profile, const struct sp_row *row, struct sp_error *error)
 {
-	struct sp_row *new;
+	struct sp_row new = *row;
+	bool new_tags;
+	int r;
 
 	if (sp_array_reserve((void **)&profile->rows, &profile->rows_capacity, profile->info.n_rows,
 			     sizeof(*profile->rows)))
 		return sp_error_set(error, -ENOMEM, 0, "no memory");
-	new = &profile->rows[profile->info.n_rows++];
-	*new = *row;
-	new->source_file = strdup(row->source_file ? row->source_file : "");
-	new->source_text = strdup(row->source_text ? row->source_text : "");
-	new->tags = strdup(row->tags && *row->tags ? row->tags : "[]");
-	if (!new->source_file || !new->source_text || !new->tags)
-		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	r = keep(&profile->texts, row->source_file ? row->source_file : "", &new.source_file, NULL,
+		 error);
+	if (!r)
+		r = keep(&profile->texts, row->source_text ? row->source_text : "",
+			 &new.source_text, NULL, error);
+	if (!r)
+		r = keep(&profile->tags, row->tags && *row->tags ? row->tags : "[]", &new.tags,
+			 &new_tags, error);
+	if (!r && new_tags)
+		r = check_tags(profile, &new, error);
+	if (r)
+		return r;
+	profile->rows[profile->info.n_rows++] = new;
 	profile->info.n_calls += row->stats.calls;
 	profile->info.has_source_lines |= row->source_line >= 0;
 	return 0;
@@ -154,7 +193,7 @@ static int collect_ranks(struct sp_profile *profile, struct sp_error *error)
 }
 
 /* Without metadata the timeline begins with the earliest call that is known. */
-static void find_origin(struct sp_profile *profile)
+void sp_profile_find_origin(struct sp_profile *profile)
 {
 	int64_t origin = INT64_MAX;
 
@@ -174,7 +213,7 @@ int sp_profile_opened(struct sp_profile *profile, struct sp_error *error)
 	int r = collect_ranks(profile, error);
 
 	if (!r)
-		find_origin(profile);
+		sp_profile_find_origin(profile);
 	return r;
 }
 
@@ -227,11 +266,8 @@ void sp_profile_free(struct sp_profile *profile)
 		profile->ops->close(profile->implementation);
 	for (uint32_t i = 0; i < profile->info.n_regions; i++)
 		free(profile->regions[i]);
-	for (uint32_t i = 0; i < profile->info.n_rows; i++) {
-		free((char *)profile->rows[i].source_file);
-		free((char *)profile->rows[i].source_text);
-		free((char *)profile->rows[i].tags);
-	}
+	sp_intern_free(&profile->texts);
+	sp_intern_free(&profile->tags);
 	for (size_t i = 0; i < SP_H5_N_TABLES; i++)
 		sp_h5_free_table((enum sp_h5_table)i, profile->tables[i].rows,
 				 profile->tables[i].n);
@@ -427,58 +463,5 @@ int sp_profile_event_metadata(struct sp_profile *profile, uint32_t row, char **r
 		r = profile->ops->read_event_metadata(profile, row, &json, error);
 	if (!r)
 		*ret_json = json;
-	return r;
-}
-
-/* ---- completing ---- */
-
-/* One pass over a row's calls. */
-static int complete_row(struct sp_profile *profile, uint32_t index, struct sp_error *error)
-{
-	enum { BLOCK = 1 << 15 };
-	struct sp_row *row = &profile->rows[index];
-	unsigned int columns = profile->info.columns & (SP_CALLS_child_ns | SP_CALLS_gpu_ns);
-	struct sp_stats stats = {0};
-	struct sp_calls calls;
-	uint64_t n = row->stats.calls;
-	int r;
-
-	if (sp_calls_alloc(&calls, n < BLOCK ? n + 1 : BLOCK, columns))
-		return sp_error_set(error, -ENOMEM, 0, "no memory");
-	r = 0;
-	for (uint64_t at = 0; !r && at < n; at += BLOCK) {
-		size_t some = n - at < BLOCK ? (size_t)(n - at) : BLOCK;
-
-		r = sp_profile_read_calls(profile, index, at, some, &calls, error);
-		if (!r)
-			sp_stats_add(&stats, calls.start, calls.end, calls.child_ns, calls.gpu_ns,
-				     some);
-	}
-	sp_calls_free(&calls);
-	if (r)
-		return r;
-	if (row->stats.self >= 0)
-		stats.self = row->stats.self;
-	row->stats = stats;
-	return 0;
-}
-
-int sp_profile_complete(struct sp_profile *profile, uint64_t max_calls, struct sp_error *error)
-{
-	int r = 0;
-
-	if (profile->info.aggregate)
-		return 0;
-	for (uint32_t i = 0; !r && i < profile->info.n_rows; i++) {
-		const struct sp_stats *stats = &profile->rows[i].stats;
-		bool children = profile->info.columns & SP_CALLS_child_ns;
-
-		if (stats->calls && (stats->m2 < 0 || (stats->self < 0 && children)))
-			r = complete_row(profile, i, error);
-	}
-	for (uint32_t i = 0; !r && i < profile->info.n_ranks; i++)
-		r = sp_profile_compute_self(profile, profile->ranks[i], max_calls, error);
-	if (!r)
-		find_origin(profile);
 	return r;
 }

@@ -132,6 +132,23 @@ int sp_profile_meta(struct sp_profile *profile, const struct sp_fact **ret_facts
 /* The fact with this key, NULL if there is none. */
 const struct sp_fact *sp_fact_find(const struct sp_fact *facts, size_t n, const char *key);
 
+/* How far sp_profile_check() is, and what it has met so far. Zero it to begin. */
+struct sp_profile_check {
+	bool done;
+	uint64_t objects;    /* groups and data sets whose values and attributes were read */
+	uint64_t attributes; /* of theirs */
+	uint64_t bytes;	     /* of values, as they stand in memory */
+	uint64_t beyond;     /* bytes of the file after its last part */
+	uint64_t next_object, next_value; /* where it goes on */
+};
+
+/* Reads what is in the file, whether this library knows it or not, and keeps nothing: every data
+ * set to its last value, every attribute. A step reads some 64 MiB; call it until check->done. Does
+ * nothing for .spt, .sps and JSON, which opening and reading have seen whole. -SP_E_DAMAGED (or
+ * what else is wrong): the sentence names the object. */
+int sp_profile_check(struct sp_profile *profile, struct sp_profile_check *check,
+		     struct sp_error *error);
+
 SP_API_END
 
 #endif
