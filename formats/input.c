@@ -12,6 +12,8 @@
 #include "formats/utf8.h"
 #include "formats/util.h"
 
+enum { AFTER_SKIP = 512 };
+
 int sp_input_open(struct sp_input *input, const char *path, struct sp_error *error)
 {
 	input->at = input->buffer_at = 0;
@@ -56,7 +58,11 @@ int sp_input_bytes(struct sp_input *input, void *ret_data, size_t size, const ch
 		if (input->at < input->buffer_at || inside >= input->buffer_used) {
 			uint64_t left = sp_input_left(input);
 
-			some = left < sizeof(input->buffer) ? (size_t)left : sizeof(input->buffer);
+			/* After a skip a little is enough to find where the next one leads. */
+			some = input->at == input->buffer_at + input->buffer_used
+				       ? sizeof(input->buffer)
+				       : AFTER_SKIP;
+			some = left < some ? (size_t)left : some;
 			input->buffer_used = 0;
 			r = sp_pread_all(input->fd, input->buffer, some, input->at);
 			if (r)

@@ -24,6 +24,7 @@ struct region_place {
 
 struct sp_spt_writer {
 	struct sp_output *output;
+	int version;
 	struct region_place *regions;
 	size_t n_regions;
 	size_t region;	  /* being filled */
@@ -72,10 +73,12 @@ static int write_head(struct sp_spt_writer *writer, const struct sp_spt_region *
 	used += put_32(head + used, (int32_t)name_size);
 	memcpy(head + used, name, name_size);
 	used += name_size;
-	used += put_32(head + used, (int32_t)file_size);
-	memcpy(head + used, file, file_size);
-	used += file_size;
-	used += put_32(head + used, region->source_line < 0 ? -1 : region->source_line);
+	if (writer->version >= 2) {
+		used += put_32(head + used, (int32_t)file_size);
+		memcpy(head + used, file, file_size);
+		used += file_size;
+		used += put_32(head + used, region->source_line < 0 ? -1 : region->source_line);
+	}
 	used += put_64(head + used, region->calls);
 	r = sp_output_write(writer->output, *offset, head, used, error);
 	if (r)
@@ -96,7 +99,7 @@ static int write_heads(struct sp_spt_writer *writer, int32_t rank,
 	uint64_t offset = sizeof(header);
 	int r;
 
-	put_32(header + 8, SP_SPT_VERSION);
+	put_32(header + 8, writer->version);
 	put_32(header + 12, rank);
 	put_64(header + 16, writer->n_regions);
 	r = sp_output_write(writer->output, 0, header, sizeof(header), error);
@@ -125,6 +128,7 @@ int sp_spt_writer_open(const char *path, unsigned int output_flags, int version,
 		sp_spt_writer_free(writer);
 		return sp_error_set(error, -ENOMEM, 0, "no memory");
 	}
+	writer->version = version;
 	writer->n_regions = n_regions;
 	r = sp_output_open(path, output_flags, &writer->output, error);
 	if (!r)
@@ -208,6 +212,9 @@ int sp_spt_writer_add(struct sp_spt_writer *writer, size_t region, const int64_t
 	if (n > left)
 		return sp_error_set(error, -EINVAL, 0, "region %zu gets more than its %llu calls",
 				    region, (unsigned long long)writer->regions[region].calls);
+	/* Many at once need no buffer. */
+	if (!writer->buffered && n >= BUFFERED && htole64(1) == 1)
+		return write_calls(writer, starts, ends, n, error);
 	while (n) {
 		size_t some = BUFFERED - writer->buffered;
 

@@ -250,6 +250,37 @@ static void test_spt_round_trip(void)
 	sp_spt_reader_free(reader);
 }
 
+/* Version 1 has no places; what it has is the same. */
+static void test_spt_version_1(void)
+{
+	static const struct sp_spt_region regions[] = {{"outer", "a.c", 3, 2}, {"in", NULL, -1, 1}};
+	static const int64_t starts[] = {10, 20}, ends[] = {90, 30};
+	unsigned char image[256];
+	const char *path = check_path(work, "one.spt");
+	struct sp_spt_writer *writer;
+	struct sp_spt_reader *reader;
+	struct sp_error error = {0};
+	int64_t start, end;
+
+	MUST(sp_spt_writer_open(path, SP_OUTPUT_REPLACE, 1, 7, regions, 2, &writer, &error));
+	MUST(sp_spt_writer_add(writer, 0, starts, ends, 2, &error));
+	MUST(sp_spt_writer_add(writer, 1, starts + 1, ends + 1, 1, &error));
+	MUST(sp_spt_writer_commit(writer, &error));
+	sp_spt_writer_free(writer);
+	CHECK_INT(check_read_file(path, image, sizeof(image)),
+		  24 + (4 + 5 + 8 + 2 * 16) + (4 + 2 + 8 + 16));
+	MUST(sp_spt_reader_open(path, &reader, &error));
+	CHECK_INT(sp_spt_reader_version(reader), 1);
+	CHECK_INT(sp_spt_reader_rank(reader), 7);
+	CHECK_TEXT(sp_spt_reader_region(reader, 0)->name, "outer");
+	CHECK(!sp_spt_reader_region(reader, 0)->source_file);
+	CHECK_INT(sp_spt_reader_region(reader, 0)->source_line, -1);
+	MUST(sp_spt_reader_calls(reader, 1, 0, 1, &start, &end, &error));
+	CHECK_INT(start, 20);
+	CHECK_INT(end, 30);
+	sp_spt_reader_free(reader);
+}
+
 static int count_files(void)
 {
 	char command[4200];
@@ -512,6 +543,7 @@ int main(int argc, char **argv)
 	test_spt_refusals();
 	test_spt_truncation();
 	test_spt_round_trip();
+	test_spt_version_1();
 	test_spt_misuse();
 	test_sps();
 	test_sps_refusals();
