@@ -189,6 +189,7 @@ static const struct sp_profile_ops columnar_ops = {
 	.read_frames = sp_h5_profile_read_frames,
 	.read_table = sp_h5_profile_read_table,
 	.read_facts = sp_h5_profile_read_facts,
+	.check = sp_h5_profile_check,
 	.close = sp_h5_profile_close,
 };
 

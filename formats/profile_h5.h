@@ -54,7 +54,8 @@ int sp_h5_profile_read_facts(struct sp_profile *profile, const char *group,
 void sp_h5_profile_close(void *implementation);
 
 /* h5_check.c: one step of sp_profile_check(); the profile's state is not touched. */
-int sp_h5_check(hid_t file, struct sp_profile_check *check, struct sp_error *error);
+int sp_h5_check(hid_t file, const char *path, struct sp_profile_check *check,
+		struct sp_error *error);
 int sp_h5_profile_check(struct sp_profile *profile, struct sp_profile_check *check,
 			struct sp_error *error);
 

@@ -79,6 +79,7 @@ static int read_calls(struct sp_profile *profile, uint32_t row, uint64_t first, 
 static const struct sp_profile_ops v1_ops = {
 	.read_calls = read_calls,
 	.read_facts = sp_h5_profile_read_facts,
+	.check = sp_h5_profile_check,
 	.close = sp_h5_profile_close,
 };
 
