@@ -53,10 +53,19 @@ static int open_file(struct sp_h5_writer *writer, struct sp_error *error)
 static void init_columns(struct sp_h5_writer *writer)
 {
 	unsigned int gzip = writer->options.gzip;
+	bool deltas = writer->options.schema == 3;
 
-	sp_h5_column_init(&writer->starts, writer->file, "/events/start_deltas", SP_H5_s64,
+	if (writer->options.event_metadata)
+		sp_h5_column_init(&writer->event_metadata, writer->file,
+				  "/rank_region_index/event_metadata", SP_H5_str, SP_H5_TEXT_CHUNK,
+				  0);
+	if (writer->options.aggregate)
+		return;
+	sp_h5_column_init(&writer->starts, writer->file,
+			  deltas ? "/events/start_deltas" : "/events/start_times", SP_H5_s64,
 			  SP_H5_EVENT_CHUNK, gzip);
-	sp_h5_column_init(&writer->durations, writer->file, "/events/durations", SP_H5_s64,
+	sp_h5_column_init(&writer->ends, writer->file,
+			  deltas ? "/events/durations" : "/events/end_times", SP_H5_s64,
 			  SP_H5_EVENT_CHUNK, gzip);
 	for (size_t i = 0; i < SP_CALLS_N_COLUMNS; i++)
 		if (writer->options.columns & (1u << i))
@@ -71,14 +80,19 @@ int sp_h5_writer_open(const char *path, const struct sp_h5_options *options,
 	struct sp_h5_writer *writer;
 	int r;
 
-	if (options->gzip > 9 || options->columns >> SP_CALLS_N_COLUMNS)
+	if ((options->gzip > 9 && options->gzip != SP_H5_GZIP_AUTO) ||
+	    options->columns >> SP_CALLS_N_COLUMNS)
 		return sp_error_set(error, -EINVAL, 0, "unknown columns or compression level");
+	if (options->schema && options->schema != 2 && options->schema != 3)
+		return sp_error_set(error, -EINVAL, 0, "schema %d cannot be written",
+				    options->schema);
 	sp_h5_init();
 	writer = calloc(1, sizeof(*writer));
 	if (!writer)
 		return sp_error_set(error, -ENOMEM, 0, "no memory");
 	writer->file = writer->sink.driver = -1;
 	writer->options = *options;
+	writer->options.schema = options->schema ? options->schema : 3;
 	r = sp_output_open(path, options->output_flags, &writer->output, error);
 	if (!r)
 		r = open_file(writer, error);
@@ -96,7 +110,7 @@ int sp_h5_writer_open(const char *path, const struct sp_h5_options *options,
 
 /* ---- regions ---- */
 
-static uint64_t hash_text(const char *text)
+uint64_t sp_h5_hash_text(const char *text)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
@@ -108,7 +122,7 @@ static uint64_t hash_text(const char *text)
 /* The slot of @name, or the empty one where it belongs. */
 static uint32_t *hash_slot(struct sp_h5_writer *writer, const char *name)
 {
-	size_t at = hash_text(name) & (writer->hash_size - 1);
+	size_t at = sp_h5_hash_text(name) & (writer->hash_size - 1);
 
 	while (writer->region_hash[at] &&
 	       strcmp(writer->regions[writer->region_hash[at] - 1], name) != 0)
@@ -163,7 +177,12 @@ int sp_h5_writer_begin_row(struct sp_h5_writer *writer, const struct sp_h5_row *
 			   struct sp_error *error)
 {
 	struct sp_h5_writer_row *new;
+	bool metadata = row->event_metadata && *row->event_metadata;
 
+	if (writer->options.aggregate && !row->stats)
+		return sp_error_set(error, -EINVAL, 0, "a row comes without its statistics");
+	if (metadata && !writer->options.event_metadata)
+		return sp_error_set(error, -EINVAL, 0, "a row comes with metadata of its calls");
 	if (row->region >= writer->n_regions)
 		return sp_error_set(error, -EINVAL, 0, "a row names region %u of %zu", row->region,
 				    writer->n_regions);
@@ -184,11 +203,19 @@ int sp_h5_writer_begin_row(struct sp_h5_writer *writer, const struct sp_h5_row *
 		.source_text = sp_utf8_repair(row->source_text ? row->source_text : ""),
 		.tags = sp_utf8_repair(row->tags && *row->tags ? row->tags : "[]"),
 	};
+	if (writer->options.aggregate)
+		new->stats = *row->stats;
 	writer->n_rows++; /* from here on free() frees its strings */
 	if (!new->source_file || !new->source_text || !new->tags)
 		return sp_error_set(error, -ENOMEM, 0, "no memory");
 	writer->last_start = 0;
-	return 0;
+	if (!writer->options.event_metadata)
+		return 0;
+	return sp_h5_writer_result(writer,
+				   sp_h5_column_append_text(&writer->event_metadata,
+							    metadata ? row->event_metadata : "",
+							    error),
+				   error);
 }
 
 static int add_times(struct sp_h5_writer *writer, const struct sp_calls *calls, size_t n,
@@ -198,6 +225,10 @@ static int add_times(struct sp_h5_writer *writer, const struct sp_calls *calls, 
 	int64_t deltas[BLOCK], durations[BLOCK];
 	int r = 0;
 
+	if (writer->options.schema == 2) {
+		r = sp_h5_column_append(&writer->starts, calls->start, n, error);
+		return r ? r : sp_h5_column_append(&writer->ends, calls->end, n, error);
+	}
 	for (size_t at = 0; !r && at < n; at += BLOCK) {
 		size_t some = n - at < BLOCK ? n - at : BLOCK;
 
@@ -210,7 +241,7 @@ static int add_times(struct sp_h5_writer *writer, const struct sp_calls *calls, 
 		}
 		r = sp_h5_column_append(&writer->starts, deltas, some, error);
 		if (!r)
-			r = sp_h5_column_append(&writer->durations, durations, some, error);
+			r = sp_h5_column_append(&writer->ends, durations, some, error);
 	}
 	return r;
 }
@@ -223,6 +254,8 @@ int sp_h5_writer_add_calls(struct sp_h5_writer *writer, const struct sp_calls *c
 
 	if (!writer->n_rows)
 		return sp_error_set(error, -EINVAL, 0, "calls come before the first row");
+	if (writer->options.aggregate)
+		return sp_error_set(error, -EINVAL, 0, "the aggregate layout has no calls");
 	if (!n)
 		return 0;
 	r = add_times(writer, calls, n, error);
@@ -250,33 +283,54 @@ int sp_h5_writer_add_calls(struct sp_h5_writer *writer, const struct sp_calls *c
 static void free_columns(struct sp_h5_writer *writer)
 {
 	sp_h5_column_free(&writer->starts);
-	sp_h5_column_free(&writer->durations);
+	sp_h5_column_free(&writer->ends);
+	sp_h5_column_free(&writer->event_metadata);
 	for (size_t i = 0; i < SP_CALLS_N_COLUMNS; i++)
 		sp_h5_column_free(&writer->calls[i]);
 	sp_h5_writer_free_tables(writer);
 }
 
-static int finish_content(struct sp_h5_writer *writer, struct sp_error *error)
+static int finish_calls(struct sp_h5_writer *writer, struct sp_error *error)
 {
 	int r;
 
 	r = sp_h5_column_finish(&writer->starts, error);
 	if (!r)
-		r = sp_h5_column_finish(&writer->durations, error);
+		r = sp_h5_column_finish(&writer->ends, error);
 	for (size_t i = 0; !r && i < SP_CALLS_N_COLUMNS; i++)
 		if (writer->options.columns & (1u << i))
 			r = sp_h5_column_finish(&writer->calls[i], error);
+	return r;
+}
+
+/* What makes the file a profile. */
+static int finish_attributes(struct sp_h5_writer *writer, struct sp_error *error)
+{
+	sp_cleanup_h5 hid_t root = -1;
+	sp_cleanup_h5 hid_t own = -1;
+	int r;
+
+	errno = 0;
+	root = sp_h5_open_group(writer->file, "/");
+	own = sp_h5_open_group(writer->file, "/sp_trace");
+	if (root < 0 || own < 0)
+		return sp_h5_write_failed(error, "cannot be completed");
+	r = sp_h5_put_text(root, "storage_layout",
+			   writer->options.aggregate ? "aggregate" : "columnar", error);
+	if (!r)
+		r = sp_h5_put_number(root, "scope_profiler_schema", writer->options.schema, error);
+	return r ? r : sp_h5_put_number(own, "version", 1, error);
+}
+
+static int finish_content(struct sp_h5_writer *writer, struct sp_error *error)
+{
+	int r = writer->options.aggregate ? 0 : finish_calls(writer, error);
+
 	if (!r)
 		r = sp_h5_writer_finish_tables(writer, error);
 	if (!r)
 		r = sp_h5_writer_write_index(writer, error);
-	if (!r)
-		r = sp_h5_writer_attribute(writer, "/", "storage_layout", "columnar", 0, error);
-	if (!r)
-		r = sp_h5_writer_attribute(writer, "/", "scope_profiler_schema", NULL, 3, error);
-	if (!r)
-		r = sp_h5_writer_attribute(writer, "/sp_trace", "version", NULL, 1, error);
-	return r;
+	return r ? r : finish_attributes(writer, error);
 }
 
 int sp_h5_writer_commit(struct sp_h5_writer *writer, struct sp_error *error)

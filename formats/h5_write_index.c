@@ -15,6 +15,7 @@ static int complete_rows(struct sp_h5_writer *writer, struct sp_error *error)
 {
 	sp_cleanup_free bool *has_row = calloc(writer->n_regions + 1, sizeof(bool));
 	uint32_t rank = writer->n_rows ? UINT32_MAX : 0;
+	const struct sp_stats none = {0};
 	int r = 0;
 
 	if (!has_row)
@@ -29,7 +30,8 @@ static int complete_rows(struct sp_h5_writer *writer, struct sp_error *error)
 						   &(struct sp_h5_row){.region = (uint32_t)i,
 								       .rank = rank,
 								       .source_line = -1,
-								       .self_ns = -1},
+								       .self_ns = -1,
+								       .stats = &none},
 						   error);
 	return r;
 }
@@ -100,13 +102,36 @@ static int write_index(struct sp_h5_writer *writer, struct sp_error *error)
 
 	WRITE_INDEX("region_ids", u32, uint32_t, row->region);
 	WRITE_INDEX("ranks", u32, uint32_t, row->rank);
-	WRITE_INDEX("event_offsets", u64, uint64_t, row->offset);
-	WRITE_INDEX("event_counts", u64, uint64_t, row->stats.calls);
 	WRITE_INDEX("source_lines", s64, int64_t, row->source_line);
-	WRITE_INDEX("exclusive_totals", s64, int64_t, row_self(row));
 	WRITE_INDEX_TEXT("source_files", row->source_file);
 	WRITE_INDEX_TEXT("source_texts", row->source_text);
 	WRITE_INDEX_TEXT("tags", row->tags);
+	if (!r && writer->options.event_metadata)
+		r = sp_h5_column_finish(&writer->event_metadata, error);
+	return r;
+}
+
+static int write_ranges(struct sp_h5_writer *writer, struct sp_error *error)
+{
+	struct sp_h5_column column;
+	int r = 0;
+
+	WRITE_INDEX("event_offsets", u64, uint64_t, row->offset);
+	WRITE_INDEX("event_counts", u64, uint64_t, row->stats.calls);
+	WRITE_INDEX("exclusive_totals", s64, int64_t, row_self(row));
+	return r;
+}
+
+static int write_aggregate(struct sp_h5_writer *writer, struct sp_error *error)
+{
+	struct sp_h5_column column;
+	int r = 0;
+
+	WRITE_INDEX("aggregate_counts", u64, uint64_t, row->stats.calls);
+	WRITE_INDEX("aggregate_totals", s64, int64_t, row->stats.total);
+	WRITE_INDEX("aggregate_minimums", s64, int64_t, row->stats.minimum);
+	WRITE_INDEX("aggregate_maximums", s64, int64_t, row->stats.maximum);
+	WRITE_INDEX("aggregate_exclusives", s64, int64_t, row_self(row));
 	return r;
 }
 
@@ -174,5 +199,9 @@ int sp_h5_writer_write_index(struct sp_h5_writer *writer, struct sp_error *error
 		r = write_regions(writer, error);
 	if (!r)
 		r = write_index(writer, error);
+	if (!r && writer->options.aggregate)
+		return write_aggregate(writer, error);
+	if (!r)
+		r = write_ranges(writer, error);
 	return r ? r : write_summary(writer, error);
 }

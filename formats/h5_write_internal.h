@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * h5_write_internal.h - the writer's inside, shared by h5_write.c (regions, rows, calls, the file)
- * and h5_write_tables.c (tables, samples, facts). Not installed.
+ * h5_write_internal.h - the writer's inside, shared by h5_write.c (regions, rows, calls, the file),
+ * h5_write_index.c, h5_write_tables.c (tables, samples), h5_write_facts.c (attributes) and
+ * h5_write_extras.c. Not installed.
  */
 #ifndef SP_FORMATS_H5_WRITE_INTERNAL_H
 #define SP_FORMATS_H5_WRITE_INTERNAL_H
@@ -34,7 +35,8 @@ struct sp_h5_writer {
 	hid_t file;
 	struct sp_h5_options options;
 
-	struct sp_h5_column starts, durations;
+	struct sp_h5_column starts, ends;	       /* as the schema has them */
+	struct sp_h5_column event_metadata;	       /* if options.event_metadata */
 	struct sp_h5_column calls[SP_CALLS_N_COLUMNS]; /* those of options.columns */
 	uint64_t n_calls;
 	int64_t last_start; /* of the row's calls so far, 0 at its beginning */
@@ -57,9 +59,23 @@ int sp_h5_writer_result(const struct sp_h5_writer *writer, int r, struct sp_erro
 int sp_h5_writer_write_index(struct sp_h5_writer *writer, struct sp_error *error);
 int sp_h5_writer_finish_tables(struct sp_h5_writer *writer, struct sp_error *error);
 void sp_h5_writer_free_tables(struct sp_h5_writer *writer);
-/* Creates or replaces an attribute of the group at @path, which is created if need be. A NULL @text
- * means the number. */
-int sp_h5_writer_attribute(struct sp_h5_writer *writer, const char *path, const char *key,
-			   const char *text, int64_t number, struct sp_error *error);
+uint64_t sp_h5_hash_text(const char *text);
+
+/* ---- attributes (h5_write_facts.c): created or replaced; texts are repaired, NULL counts as ""
+ * ----
+ */
+
+/* The group at @path, created with its parents if need be; to be closed. */
+hid_t sp_h5_open_group(hid_t file, const char *path);
+int sp_h5_put_text(hid_t object, const char *key, const char *text, struct sp_error *error);
+int sp_h5_put_number(hid_t object, const char *key, int64_t number, struct sp_error *error);
+int sp_h5_put_real(hid_t object, const char *key, double real, struct sp_error *error);
+int sp_h5_put_texts(hid_t object, const char *key, const char *const *texts, size_t n,
+		    struct sp_error *error);
+int sp_h5_put_fact(hid_t object, const char *key, const struct sp_fact *fact,
+		   struct sp_error *error);
+/* An attribute of the group at @path; a text is cut after @max bytes. */
+int sp_h5_writer_put_fact(struct sp_h5_writer *writer, const char *path, const struct sp_fact *fact,
+			  size_t max, struct sp_error *error);
 
 #endif

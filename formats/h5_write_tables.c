@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * h5_write_tables.c - the HDF5 writer: tables, samples, and facts in attributes.
+ * h5_write_tables.c - the HDF5 writer: tables and samples.
  *
  * Invariant: all columns of a table have the same length; the table exists in the file exactly if a
  * row was added.
@@ -9,10 +9,7 @@
 #include <string.h>
 
 #include "formats/h5_write_internal.h"
-#include "formats/utf8.h"
 #include "formats/util.h"
-
-enum { METADATA_MAX = 60000 }; /* bytes of a text, scope-profiler's own limit */
 
 static int open_table(struct sp_h5_writer *writer, enum sp_h5_table which, struct sp_error *error)
 {
@@ -176,107 +173,4 @@ void sp_h5_writer_free_tables(struct sp_h5_writer *writer)
 		writer->tables[t] = NULL;
 	}
 	sp_h5_column_free(&writer->frames);
-}
-
-/* ---- facts ---- */
-
-static hid_t open_group(struct sp_h5_writer *writer, const char *path)
-{
-	sp_cleanup_h5 hid_t links = H5Pcreate(H5P_LINK_CREATE);
-
-	if (strcmp(path, "/") == 0)
-		return H5Gopen2(writer->file, path, H5P_DEFAULT);
-	/* The parents are there, or created with it. */
-	for (const char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
-		char part[64];
-		htri_t exists;
-
-		snprintf(part, sizeof(part), "%.*s", slash ? (int)(slash - path) : 63, path);
-		exists = H5Lexists(writer->file, part, H5P_DEFAULT);
-		if (exists < 0)
-			return -1;
-		if (!exists)
-			break;
-		if (!slash)
-			return H5Gopen2(writer->file, path, H5P_DEFAULT);
-	}
-	if (links < 0 || H5Pset_create_intermediate_group(links, 1) < 0)
-		return -1;
-	return H5Gcreate2(writer->file, path, links, H5P_DEFAULT, H5P_DEFAULT);
-}
-
-int sp_h5_writer_attribute(struct sp_h5_writer *writer, const char *path, const char *key,
-			   const char *text, int64_t number, struct sp_error *error)
-{
-	sp_cleanup_h5 hid_t group = -1, space = -1, type = -1, attribute = -1;
-	hid_t file_type, memory_type;
-	htri_t exists;
-
-	errno = 0;
-	group = open_group(writer, path);
-	space = H5Screate(H5S_SCALAR);
-	if (text)
-		type = sp_h5_string_type();
-	if (group < 0 || space < 0 || (text && type < 0))
-		return sp_h5_write_failed(error, key);
-	exists = H5Aexists(group, key);
-	if (exists < 0 || (exists && H5Adelete(group, key) < 0))
-		return sp_h5_write_failed(error, key);
-	file_type = text ? type : H5T_STD_I64LE;
-	memory_type = text ? type : H5T_NATIVE_INT64;
-	attribute = H5Acreate2(group, key, file_type, space, H5P_DEFAULT, H5P_DEFAULT);
-	if (attribute < 0 ||
-	    H5Awrite(attribute, memory_type, text ? (const void *)&text : &number) < 0)
-		return sp_h5_write_failed(error, key);
-	return 0;
-}
-
-/* Cuts a valid text to at most @max bytes, at the beginning of a character. */
-static void cut(char *text, size_t max)
-{
-	if (strlen(text) <= max)
-		return;
-	while (max && ((unsigned char)text[max] & 0xc0) == 0x80)
-		max--;
-	text[max] = '\0';
-}
-
-static int set_fact(struct sp_h5_writer *writer, const char *path, const char *key,
-		    const char *text, int64_t number, size_t max, struct sp_error *error)
-{
-	sp_cleanup_free char *good_key = sp_utf8_repair(key);
-	sp_cleanup_free char *good_text = text ? sp_utf8_repair(text) : NULL;
-
-	if (!good_key || (text && !good_text))
-		return sp_error_set(error, -ENOMEM, 0, "no memory");
-	if (!*good_key || strlen(good_key) > 1024)
-		return sp_error_set(error, -EINVAL, 0,
-				    "a fact has no key, or one of more than 1024 bytes");
-	if (good_text)
-		cut(good_text, max);
-	return sp_h5_writer_attribute(writer, path, good_key, good_text, number, error);
-}
-
-int sp_h5_writer_set_metadata(struct sp_h5_writer *writer, const char *key, const char *text,
-			      struct sp_error *error)
-{
-	return set_fact(writer, "/metadata", key, text ? text : "", 0, METADATA_MAX, error);
-}
-
-int sp_h5_writer_set_metadata_number(struct sp_h5_writer *writer, const char *key, int64_t number,
-				     struct sp_error *error)
-{
-	return set_fact(writer, "/metadata", key, NULL, number, 0, error);
-}
-
-int sp_h5_writer_set_meta(struct sp_h5_writer *writer, const char *key, const char *text,
-			  struct sp_error *error)
-{
-	return set_fact(writer, "/sp_trace/meta", key, text ? text : "", 0, SIZE_MAX, error);
-}
-
-int sp_h5_writer_set_meta_number(struct sp_h5_writer *writer, const char *key, int64_t number,
-				 struct sp_error *error)
-{
-	return set_fact(writer, "/sp_trace/meta", key, NULL, number, 0, error);
 }
