@@ -67,26 +67,25 @@ int sp_h5_events_read_columns(const struct sp_h5_events *events, uint64_t at, si
 	return r;
 }
 
-/* Moves the cursor to call @first of a row whose starts are deltas: sums up what lies between. */
+/* Moves the row's cursor to call @first: sums up the deltas that lie between. */
 static int seek_start(struct sp_h5_profile *h5, uint32_t row, uint64_t first,
 		      struct sp_error *error)
 {
-	if (h5->cursor_row != row || h5->cursor_next > first) {
-		h5->cursor_row = row;
-		h5->cursor_next = 0;
-		h5->cursor_start = 0;
-	}
-	while (h5->cursor_next < first) {
-		uint64_t left = first - h5->cursor_next;
+	struct sp_h5_cursor *cursor = &h5->cursors[row];
+
+	if (cursor->next > first)
+		*cursor = (struct sp_h5_cursor){0};
+	while (cursor->next < first) {
+		uint64_t left = first - cursor->next;
 		size_t some = left < SP_H5_READ_BLOCK ? (size_t)left : SP_H5_READ_BLOCK;
 		int r = sp_h5_read_slab(h5->events.starts, "/events/start_deltas", H5T_NATIVE_INT64,
-					h5->offsets[row] + h5->cursor_next, some, h5->block, error);
+					h5->offsets[row] + cursor->next, some, h5->block, error);
 
 		if (r)
 			return r;
 		for (size_t i = 0; i < some; i++)
-			h5->cursor_start = sp_wrap_add(h5->cursor_start, h5->block[i]);
-		h5->cursor_next += some;
+			cursor->start = sp_wrap_add(cursor->start, h5->block[i]);
+		cursor->next += some;
 	}
 	return 0;
 }
@@ -96,17 +95,19 @@ static int read_starts(struct sp_h5_profile *h5, uint32_t row, uint64_t first, s
 		       int64_t *starts, struct sp_error *error)
 {
 	int r = h5->events.deltas ? seek_start(h5, row, first, error) : 0;
+	struct sp_h5_cursor *cursor;
 
 	if (!r)
 		r = sp_h5_read_slab(h5->events.starts, "the starts of /events", H5T_NATIVE_INT64,
 				    h5->offsets[row] + first, n, starts, error);
 	if (r || !h5->events.deltas)
 		return r;
+	cursor = &h5->cursors[row];
 	for (size_t i = 0; i < n; i++) {
-		h5->cursor_start = sp_wrap_add(h5->cursor_start, starts[i]);
-		starts[i] = h5->cursor_start;
+		cursor->start = sp_wrap_add(cursor->start, starts[i]);
+		starts[i] = cursor->start;
 	}
-	h5->cursor_next = first + n;
+	cursor->next = first + n;
 	return 0;
 }
 
@@ -134,6 +135,11 @@ static int read_calls(struct sp_profile *profile, uint32_t row, uint64_t first, 
 	struct sp_h5_profile *h5 = profile->implementation;
 	int r = 0;
 
+	if (!h5->cursors && h5->events.deltas) {
+		h5->cursors = calloc(profile->info.n_rows, sizeof(*h5->cursors));
+		if (!h5->cursors)
+			return sp_error_set(error, -ENOMEM, 0, "no memory");
+	}
 	if (calls->start || calls->end) {
 		for (size_t at = 0; !r && at < n; at += SP_H5_READ_BLOCK) {
 			size_t some = n - at < SP_H5_READ_BLOCK ? n - at : SP_H5_READ_BLOCK;
@@ -178,6 +184,7 @@ void sp_h5_profile_close(void *implementation)
 	sp_h5_close(&h5->file);
 	sp_h5_free_texts(h5->groups, h5->n_groups);
 	free(h5->offsets);
+	free(h5->cursors);
 	free(h5->block);
 	free(h5);
 }
@@ -333,7 +340,7 @@ int sp_profile_open_h5(struct sp_profile *profile, struct sp_error *error)
 	if (!h5)
 		return sp_error_set(error, -ENOMEM, 0, "no memory");
 	h5->file = h5->frames = -1;
-	h5->cursor_row = h5->opened = UINT32_MAX;
+	h5->opened = UINT32_MAX;
 	sp_h5_events_init(&h5->events);
 	for (size_t i = 0; i < sizeof(h5->samples) / sizeof(h5->samples[0]); i++)
 		h5->samples[i] = -1;

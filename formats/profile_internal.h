@@ -60,6 +60,9 @@ struct sp_profile {
 	size_t rows_capacity;
 	struct sp_intern texts, tags;
 	uint32_t *ranks;
+	/* Rows by rank, in order; those of ranks[i] begin at rank_first[i]. Made on demand. */
+	uint32_t *rank_rows;
+	uint32_t *rank_first;
 	bool origin_known;
 	const struct sp_profile_ops *ops;
 	void *implementation;
@@ -79,6 +82,9 @@ int sp_profile_add_row(struct sp_profile *profile, const struct sp_row *row,
 int sp_profile_opened(struct sp_profile *profile, struct sp_error *error);
 /* Sets the info's start_time_ns from the rows' statistics unless the metadata said it. */
 void sp_profile_find_origin(struct sp_profile *profile);
+/* profile_order.c: the rows of a rank, ascending; valid until free. */
+int sp_profile_rows_of_rank(struct sp_profile *profile, uint32_t rank, const uint32_t **ret_rows,
+			    uint32_t *ret_n, struct sp_error *error);
 /* All statistics unknown, but the number of calls. */
 struct sp_stats sp_profile_unknown_stats(uint64_t calls);
 
@@ -90,9 +96,5 @@ int sp_profile_open_json(struct sp_profile *profile, struct sp_error *error);
 struct sp_h5_profile;
 int sp_profile_open_h5_v1(struct sp_profile *profile, struct sp_h5_profile *h5,
 			  struct sp_error *error);
-
-/* profile_self.c: self times by nesting; see sp_profile_complete(). */
-int sp_profile_compute_self(struct sp_profile *profile, uint32_t rank, uint64_t max_calls,
-			    struct sp_error *error);
 
 #endif

@@ -277,6 +277,8 @@ void sp_profile_free(struct sp_profile *profile)
 	free(profile->regions);
 	free(profile->rows);
 	free(profile->ranks);
+	free(profile->rank_rows);
+	free(profile->rank_first);
 	free(profile->path);
 	free(profile);
 }

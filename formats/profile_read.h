@@ -69,10 +69,10 @@ const struct sp_row *sp_profile_row(const struct sp_profile *profile, uint32_t r
 /* Ascending, @index < n_ranks. */
 uint32_t sp_profile_rank(const struct sp_profile *profile, uint32_t index);
 
-/* Computes the statistics that the file lacks from its calls: one pass over the calls of such rows.
- * Self times of a rank need all of its calls in memory at once (28 bytes each) and proper nesting
- * in every lane; where that is not so, or the rank has more than @max_calls calls, they stay
- * unknown. */
+/* Computes the statistics that the file lacks from its calls: one pass over the calls of such rows,
+ * and another over those of a rank for its self times (profile_nest.h), which takes some 50 ns a
+ * call, and no memory that grows with their number. A rank with more than @max_calls calls, or with
+ * calls that overlap without nesting, has unknown self times after it, too. */
 int sp_profile_complete(struct sp_profile *profile, uint64_t max_calls, struct sp_error *error);
 
 /* Reads calls @first … @first + @n − 1 of row @row into the arrays of @calls that are not NULL.

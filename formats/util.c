@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * util.c - whole reads and writes, and arrays that grow.
+ * util.c - whole reads and writes, temporary files, and arrays that grow.
  */
 #include "formats/util.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -73,6 +74,44 @@ int sp_open_regular(const char *path, int *ret_fd, uint64_t *ret_size, struct sp
 	*ret_fd = fd;
 	*ret_size = (uint64_t)st.st_size;
 	return 0;
+}
+
+/* Some file systems have no nameless files: there the name is removed at once. */
+static int open_nameless(const char *directory)
+{
+	char path[4096];
+	int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		return fd;
+	if (snprintf(path, sizeof(path), "%s/.sp-formats.XXXXXX", directory) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	unlink(path);
+	return fd;
+}
+
+int sp_temporary_open(int *ret_fd, struct sp_error *error)
+{
+	const char *given = secure_getenv("TMPDIR");
+	const char *const directories[] = {given && *given ? given : "/var/tmp", "/var/tmp",
+					   "/tmp"};
+	int first = 0, fd;
+
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+		fd = open_nameless(directories[i]);
+		if (fd >= 0) {
+			*ret_fd = fd;
+			return 0;
+		}
+		first = first ? first : fd;
+	}
+	return sp_error_set(error, first, 0,
+			    "a temporary file cannot be made in %s: %s; set TMPDIR to a directory "
+			    "with room",
+			    directories[0], strerror(-first));
 }
 
 int sp_array_reserve(void **array, size_t *capacity, size_t used, size_t size)

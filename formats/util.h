@@ -26,6 +26,10 @@ int sp_pwrite_all(int fd, const void *data, size_t size, uint64_t offset);
 struct sp_error;
 int sp_open_regular(const char *path, int *ret_fd, uint64_t *ret_size, struct sp_error *error);
 
+/* A file without a name for what does not fit into memory: in $TMPDIR, else in /var/tmp, which is
+ * on disk, else in /tmp. It vanishes when it is closed. */
+int sp_temporary_open(int *ret_fd, struct sp_error *error);
+
 /* Makes room for one more element of @size bytes: doubles *@array as needed. */
 int sp_array_reserve(void **array, size_t *capacity, size_t used, size_t size);
 

@@ -15,9 +15,6 @@
 #include "userspace/base/cleanup.h"
 #include "userspace/base/idmap.h"
 
-/* Self times of files without them are computed up to this many calls a rank (28 bytes each). */
-#define MAX_SELF_CALLS 50000000
-
 void sp_inputs_free(struct sp_inputs *inputs)
 {
 	for (size_t i = 0; i < inputs->n; i++) {
@@ -298,7 +295,7 @@ int sp_inputs_finish(struct sp_inputs *inputs, struct sp_error *error)
 	find_recordings(inputs);
 	r = check_ranks(inputs, error);
 	for (size_t i = 0; r == 0 && i < inputs->n; i++) {
-		r = sp_profile_complete(inputs->items[i].profile, MAX_SELF_CALLS, error);
+		r = sp_profile_complete(inputs->items[i].profile, UINT64_MAX, error);
 		if (r < 0)
 			return blame(inputs, inputs->items[i].path, r);
 	}

@@ -258,6 +258,7 @@ static int add_losses(struct h5_sink *sink, struct sp_error *error)
 			.count = loss->count,
 			.first_ns = loss->first,
 			.last_ns = loss->last,
+			.rank = UINT32_MAX,
 		};
 
 		r = sp_h5_writer_add_losses(sink->writer, &row, 1, error);
@@ -273,7 +274,7 @@ static int add_clocks(struct h5_sink *sink, struct sp_error *error)
 	for (size_t i = 0; r == 0 && i < rec->n_clocks; i++) {
 		const struct sp_clock *clock = &rec->clocks[i];
 		struct sp_clock_row row = {clock->monotonic, clock->realtime, clock->boottime,
-					   clock->error};
+					   clock->error, UINT32_MAX};
 
 		r = sp_h5_writer_add_clocks(sink->writer, &row, 1, error);
 	}
