@@ -2,8 +2,8 @@
 /*
  * h5_column.c - a growing data set; see h5_column.h.
  *
- * Invariant: a chunk is written once, whole (the last one partly, with nothing after it), so that
- * libhdf5 needs no cache and never reads back what it wrote.
+ * Invariant: a chunk is written once, whole (the last one partly, with nothing after it), past
+ * libhdf5's conversions and caches: numbers in memory are as in the file, little-endian.
  */
 #include "formats/h5_column.h"
 
@@ -13,61 +13,122 @@
 #include "formats/utf8.h"
 #include "formats/util.h"
 
+enum { TEXT_BYTES = 1 << 20 }; /* of texts that wait for their chunk to fill */
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "chunks are written as they are");
+
 void sp_h5_column_init(struct sp_h5_column *column, hid_t file, const char *path,
-		       enum sp_h5_type type, size_t chunk, unsigned int gzip)
+		       enum sp_h5_type type, struct sp_h5_deflater *deflater)
 {
-	*column = (struct sp_h5_column){.file = file,
-					.path = path,
-					.type = type,
-					.chunk = chunk,
-					.gzip = type == SP_H5_str ? 0 : gzip,
-					.dataset = -1};
+	bool text = type == SP_H5_str;
+
+	*column = (struct sp_h5_column){
+		.file = file,
+		.path = path,
+		.type = type,
+		.chunk = text ? SP_H5_TEXT_CHUNK : SP_H5_CHUNK_BYTES / sp_h5_type_size(type),
+		.deflater = text ? NULL : deflater,
+		.dataset = -1,
+	};
 }
 
-/* Creates the data set with its groups: contiguous with @size values, or chunked if @size is 0 and
- * more than one chunk is to come. */
-static hid_t create(struct sp_h5_column *column, hid_t type, bool chunked, hsize_t size)
+/* Creates the data set with its groups, of @size values for now: contiguous, or in chunks of
+ * @chunk. */
+static int create(struct sp_h5_column *column, hsize_t size, hsize_t chunk, struct sp_error *error)
 {
-	hsize_t unlimited = H5S_UNLIMITED, chunk = column->chunk;
+	bool text = column->type == SP_H5_str;
+	hsize_t unlimited = H5S_UNLIMITED;
+	sp_cleanup_h5 hid_t text_type = text ? sp_h5_string_type() : -1;
 	sp_cleanup_h5 hid_t links = H5Pcreate(H5P_LINK_CREATE);
 	sp_cleanup_h5 hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
 	sp_cleanup_h5 hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
-	sp_cleanup_h5 hid_t space = H5Screate_simple(1, &size, chunked ? &unlimited : NULL);
+	sp_cleanup_h5 hid_t space = H5Screate_simple(1, &size, chunk ? &unlimited : NULL);
+	/* A pointer into the heap must not be left as it was; numbers are always written. */
+	H5D_fill_time_t fill = text ? H5D_FILL_TIME_IFSET : H5D_FILL_TIME_NEVER;
 
-	if (links < 0 || properties < 0 || access < 0 || space < 0)
-		return -1;
-	if (H5Pset_create_intermediate_group(links, 1) < 0 ||
-	    H5Pset_fill_time(properties, H5D_FILL_TIME_NEVER) < 0)
-		return -1;
-	if (column->type == SP_H5_str && H5Pset_fill_time(properties, H5D_FILL_TIME_IFSET) < 0)
-		return -1; /* a pointer into the heap must not be left as it was */
-	if (chunked) {
-		if (H5Pset_chunk(properties, 1, &chunk) < 0)
-			return -1;
-		if (column->gzip && (H5Pset_shuffle(properties) < 0 ||
-				     H5Pset_deflate(properties, column->gzip) < 0))
-			return -1;
-		if (H5Pset_chunk_cache(access, 0, 0, 1.0) < 0)
-			return -1;
-	}
-	return H5Dcreate2(column->file, column->path, type, space, links, properties, access);
+	errno = 0;
+	if (links < 0 || properties < 0 || access < 0 || space < 0 ||
+	    H5Pset_create_intermediate_group(links, 1) < 0 ||
+	    H5Pset_fill_time(properties, fill) < 0)
+		return sp_h5_write_failed(error, column->path);
+	if (chunk &&
+	    (H5Pset_chunk(properties, 1, &chunk) < 0 || H5Pset_chunk_cache(access, 0, 0, 1.0) < 0))
+		return sp_h5_write_failed(error, column->path);
+	if (chunk && column->deflater && sp_h5_type_size(column->type) > 1 &&
+	    H5Pset_shuffle(properties) < 0)
+		return sp_h5_write_failed(error, column->path);
+	if (chunk && column->deflater &&
+	    H5Pset_deflate(properties, sp_h5_deflater_level(column->deflater)) < 0)
+		return sp_h5_write_failed(error, column->path);
+	column->dataset = H5Dcreate2(column->file, column->path,
+				     text ? text_type : sp_h5_file_type(column->type), space, links,
+				     properties, access);
+	return column->dataset < 0 ? sp_h5_write_failed(error, column->path) : 0;
 }
 
-/* Writes @n values as the next ones. */
-static int write_values(struct sp_h5_column *column, hid_t type, const void *values, size_t n)
+/* Writes @n values as the next ones, the slow way: texts, and what fills no chunk. */
+static int write_values(struct sp_h5_column *column, const void *values, size_t n,
+			struct sp_error *error)
 {
-	hsize_t at = column->written, count = n, size = at + n;
+	hsize_t at = column->written, count = n;
+	bool text = column->type == SP_H5_str;
+	sp_cleanup_h5 hid_t text_type = text ? sp_h5_string_type() : -1;
 	sp_cleanup_h5 hid_t memory = H5Screate_simple(1, &count, NULL);
-	sp_cleanup_h5 hid_t file = -1;
+	sp_cleanup_h5 hid_t file = H5Dget_space(column->dataset);
 
-	if (H5Dset_extent(column->dataset, &size) < 0)
-		return -1;
-	file = H5Dget_space(column->dataset);
+	errno = 0;
 	if (memory < 0 || file < 0 ||
 	    H5Sselect_hyperslab(file, H5S_SELECT_SET, &at, NULL, &count, NULL) < 0 ||
-	    H5Dwrite(column->dataset, type, memory, file, H5P_DEFAULT, values) < 0)
-		return -1;
-	column->written += n;
+	    H5Dwrite(column->dataset, text ? text_type : sp_h5_memory_type(column->type), memory,
+		     file, H5P_DEFAULT, values) < 0)
+		return sp_h5_write_failed(error, column->path);
+	return 0;
+}
+
+/* Makes room in the data set for @n more values, which are to be written next. */
+static int extend(struct sp_h5_column *column, size_t n, struct sp_error *error)
+{
+	hsize_t size = column->written + n;
+	int r = column->dataset < 0 ? create(column, 0, column->chunk, error) : 0;
+
+	if (r)
+		return r;
+	errno = 0;
+	return H5Dset_extent(column->dataset, &size) < 0 ? sp_h5_write_failed(error, column->path)
+							 : 0;
+}
+
+/* Hands the buffer over as a chunk of @bytes. */
+static int submit(struct sp_h5_column *column, size_t bytes, struct sp_error *error)
+{
+	const struct sp_h5_chunk chunk = {.dataset = column->dataset,
+					  .path = column->path,
+					  .offset = column->written,
+					  .bytes = bytes,
+					  .size = sp_h5_type_size(column->type),
+					  .values = column->buffer};
+	void *spare;
+	int r = sp_h5_deflater_submit(column->deflater, &chunk, &spare, error);
+
+	if (r)
+		return r;
+	column->buffer = spare;
+	column->capacity = spare ? column->chunk : 0;
+	return 0;
+}
+
+/* Writes a full chunk, which may be the caller's own if it is not to be compressed. */
+static int write_chunk(struct sp_h5_column *column, const void *values, struct sp_error *error)
+{
+	hsize_t at = column->written;
+	int r = extend(column, column->chunk, error);
+
+	if (r)
+		return r;
+	errno = 0;
+	if (H5Dwrite_chunk(column->dataset, H5P_DEFAULT, 0, &at, SP_H5_CHUNK_BYTES, values) < 0)
+		return sp_h5_write_failed(error, column->path);
+	column->written += column->chunk;
 	return 0;
 }
 
@@ -78,31 +139,30 @@ static void drop_texts(struct sp_h5_column *column)
 	for (size_t i = 0; column->type == SP_H5_str && i < column->used; i++)
 		free(texts[i]);
 	column->used = 0;
+	column->text_bytes = 0;
 }
 
-/* Writes a chunk's worth, or less at the end. */
-static int write_chunk(struct sp_h5_column *column, const void *values, size_t n,
-		       struct sp_error *error)
-{
-	sp_cleanup_h5 hid_t text_type = column->type == SP_H5_str ? sp_h5_string_type() : -1;
-	bool text = column->type == SP_H5_str;
-	hid_t file_type = text ? text_type : sp_h5_file_type(column->type);
-	hid_t memory_type = text ? text_type : sp_h5_memory_type(column->type);
-	int r = 0;
-
-	errno = 0;
-	if (column->dataset < 0)
-		column->dataset = create(column, file_type, true, 0);
-	if (column->dataset < 0 || write_values(column, memory_type, values, n))
-		r = sp_h5_write_failed(error, column->path);
-	return r;
-}
-
+/* Writes the buffer: a full chunk of numbers, or any number of texts. */
 static int flush(struct sp_h5_column *column, struct sp_error *error)
 {
-	int r = write_chunk(column, column->buffer, column->used, error);
+	size_t n = column->used;
+	int r;
 
-	drop_texts(column);
+	if (column->type == SP_H5_str || n < column->chunk) {
+		r = extend(column, n, error);
+		if (!r)
+			r = write_values(column, column->buffer, n, error);
+		drop_texts(column);
+		column->written += n;
+		return r;
+	}
+	column->used = 0;
+	if (!column->deflater)
+		return write_chunk(column, column->buffer, error);
+	r = extend(column, n, error);
+	if (!r)
+		r = submit(column, SP_H5_CHUNK_BYTES, error);
+	column->written += n;
 	return r;
 }
 
@@ -116,7 +176,7 @@ static int reserve(struct sp_h5_column *column, size_t n, struct sp_error *error
 		return 0;
 	while (capacity < n)
 		capacity *= 2;
-	if (capacity > column->chunk)
+	if (capacity > column->chunk || column->written)
 		capacity = column->chunk;
 	moved = realloc(column->buffer, capacity * sp_h5_type_size(column->type));
 	if (!moved)
@@ -126,68 +186,66 @@ static int reserve(struct sp_h5_column *column, size_t n, struct sp_error *error
 	return 0;
 }
 
+int sp_h5_column_room(struct sp_h5_column *column, size_t n, void **ret_room, size_t *ret_n,
+		      struct sp_error *error)
+{
+	size_t some = column->chunk - column->used;
+	int r;
+
+	some = some > n ? n : some;
+	r = reserve(column, column->used + some, error);
+	if (r)
+		return r;
+	*ret_room = (char *)column->buffer + column->used * sp_h5_type_size(column->type);
+	*ret_n = some;
+	return 0;
+}
+
+int sp_h5_column_add(struct sp_h5_column *column, size_t n, struct sp_error *error)
+{
+	column->used += n;
+	return column->used == column->chunk ? flush(column, error) : 0;
+}
+
 int sp_h5_column_append(struct sp_h5_column *column, const void *values, size_t n,
 			struct sp_error *error)
 {
-	size_t size = sp_h5_type_size(column->type);
+	size_t size = sp_h5_type_size(column->type), some;
 	const char *from = values;
+	int r = 0;
 
-	while (n) {
-		size_t some = column->chunk - column->used;
-		int r;
+	for (; !r && n; from += some * size, n -= some) {
+		void *room;
 
-		if (!column->used && n >= column->chunk) {
-			r = write_chunk(column, from, column->chunk, error);
+		if (!column->used && n >= column->chunk && !column->deflater) {
 			some = column->chunk;
-		} else {
-			some = some > n ? n : some;
-			r = reserve(column, column->used + some, error);
-			if (r)
-				return r;
-			memcpy((char *)column->buffer + column->used * size, from, some * size);
-			column->used += some;
-			if (column->used == column->chunk)
-				r = flush(column, error);
+			r = write_chunk(column, from, error);
+			continue;
 		}
+		r = sp_h5_column_room(column, n, &room, &some, error);
 		if (r)
 			return r;
-		from += some * size;
-		n -= some;
+		memcpy(room, from, some * size);
+		r = sp_h5_column_add(column, some, error);
 	}
-	return 0;
+	return r;
 }
 
 int sp_h5_column_fill(struct sp_h5_column *column, int64_t number, size_t n, struct sp_error *error)
 {
-	enum { BLOCK = 512 };
 	size_t size = sp_h5_type_size(column->type);
-	union {
-		uint8_t u8[BLOCK];
-		uint16_t u16[BLOCK];
-		uint32_t u32[BLOCK];
-		uint64_t u64[BLOCK];
-	} block;
 	int r = 0;
 
-	for (size_t i = 0; i < BLOCK && i < n; i++) {
-		switch (size) {
-		case 1:
-			block.u8[i] = (uint8_t)number;
-			break;
-		case 2:
-			block.u16[i] = (uint16_t)number;
-			break;
-		case 4:
-			block.u32[i] = (uint32_t)number;
-			break;
-		default:
-			block.u64[i] = (uint64_t)number;
-		}
-	}
-	while (n && !r) {
-		size_t some = n < BLOCK ? n : BLOCK;
+	while (!r && n) {
+		size_t some;
+		void *room;
 
-		r = sp_h5_column_append(column, &block, some, error);
+		r = sp_h5_column_room(column, n, &room, &some, error);
+		if (r)
+			return r;
+		for (size_t i = 0; i < some; i++)
+			memcpy((char *)room + i * size, &number, size);
+		r = sp_h5_column_add(column, some, error);
 		n -= some;
 	}
 	return r;
@@ -204,29 +262,57 @@ int sp_h5_column_append_text(struct sp_h5_column *column, const char *text, stru
 	if (!copy)
 		return sp_error_set(error, -ENOMEM, 0, "%s: no memory", column->path);
 	((char **)column->buffer)[column->used++] = copy;
-	return column->used == column->chunk ? flush(column, error) : 0;
+	column->text_bytes += strlen(copy);
+	return column->used == column->chunk || column->text_bytes >= TEXT_BYTES
+		       ? flush(column, error)
+		       : 0;
+}
+
+/* The last chunk, compressed: whole, as the filters want it. */
+static int submit_last(struct sp_h5_column *column, struct sp_error *error)
+{
+	size_t size = sp_h5_type_size(column->type), n = column->used;
+	int r = reserve(column, column->chunk, error);
+
+	if (!r)
+		r = extend(column, n, error);
+	if (r)
+		return r;
+	memset((char *)column->buffer + n * size, 0, SP_H5_CHUNK_BYTES - n * size);
+	column->used = 0;
+	r = submit(column, SP_H5_CHUNK_BYTES, error);
+	column->written += n;
+	return r;
+}
+
+/* A column that never filled a chunk. */
+static int finish_short(struct sp_h5_column *column, struct sp_error *error)
+{
+	size_t bytes = column->used * sp_h5_type_size(column->type);
+	bool pack = column->deflater && bytes > SP_H5_PLAIN_BYTES;
+	int r = create(column, column->used, pack ? column->used : 0, error);
+
+	if (!r && pack)
+		r = submit(column, bytes, error);
+	else if (!r && column->used)
+		r = write_values(column, column->buffer, column->used, error);
+	if (r)
+		return r;
+	column->written = column->used;
+	if (pack)
+		column->used = 0;
+	else
+		drop_texts(column);
+	return 0;
 }
 
 int sp_h5_column_finish(struct sp_h5_column *column, struct sp_error *error)
 {
-	sp_cleanup_h5 hid_t text_type = -1;
-	hid_t file_type, memory_type;
-
-	if (column->dataset >= 0)
-		return column->used ? flush(column, error) : 0;
-	errno = 0;
-	if (column->type == SP_H5_str)
-		text_type = sp_h5_string_type();
-	file_type = text_type >= 0 ? text_type : sp_h5_file_type(column->type);
-	memory_type = text_type >= 0 ? text_type : sp_h5_memory_type(column->type);
-	column->dataset = create(column, file_type, false, column->used);
-	if (column->dataset < 0 ||
-	    (column->used && H5Dwrite(column->dataset, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT,
-				      column->buffer) < 0))
-		return sp_h5_write_failed(error, column->path);
-	column->written = column->used;
-	drop_texts(column);
-	return 0;
+	if (column->dataset < 0)
+		return finish_short(column, error);
+	if (!column->used)
+		return 0;
+	return column->deflater ? submit_last(column, error) : flush(column, error);
 }
 
 void sp_h5_column_free(struct sp_h5_column *column)

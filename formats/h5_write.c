@@ -14,6 +14,12 @@
 #include "formats/utf8.h"
 #include "formats/util.h"
 
+enum {
+	AUTO_LEVEL = 4,	      /* scope-profiler's */
+	AUTO_CALLS = 1 << 14, /* so are these */
+	BATCH = 1 << 12,      /* calls: small enough to stay in the cache for their statistics */
+};
+
 int sp_h5_writer_result(const struct sp_h5_writer *writer, int r, struct sp_error *error)
 {
 	if (!writer->sink.error)
@@ -50,28 +56,36 @@ static int open_file(struct sp_h5_writer *writer, struct sp_error *error)
 	return sp_h5_writer_result(writer, 0, error);
 }
 
+static int init_deflater(struct sp_h5_writer *writer, struct sp_error *error)
+{
+	unsigned int level = writer->options.gzip;
+
+	if (!level)
+		return 0;
+	return sp_h5_deflater_new(level == SP_H5_GZIP_AUTO ? AUTO_LEVEL : level,
+				  writer->options.threads, &writer->deflater, error);
+}
+
 static void init_columns(struct sp_h5_writer *writer)
 {
-	unsigned int gzip = writer->options.gzip;
 	bool deltas = writer->options.schema == 3;
 
 	if (writer->options.event_metadata)
 		sp_h5_column_init(&writer->event_metadata, writer->file,
-				  "/rank_region_index/event_metadata", SP_H5_str, SP_H5_TEXT_CHUNK,
-				  0);
+				  "/rank_region_index/event_metadata", SP_H5_str, NULL);
 	if (writer->options.aggregate)
 		return;
 	sp_h5_column_init(&writer->starts, writer->file,
 			  deltas ? "/events/start_deltas" : "/events/start_times", SP_H5_s64,
-			  SP_H5_EVENT_CHUNK, gzip);
+			  writer->deflater);
 	sp_h5_column_init(&writer->ends, writer->file,
 			  deltas ? "/events/durations" : "/events/end_times", SP_H5_s64,
-			  SP_H5_EVENT_CHUNK, gzip);
+			  writer->deflater);
 	for (size_t i = 0; i < SP_CALLS_N_COLUMNS; i++)
 		if (writer->options.columns & (1u << i))
 			sp_h5_column_init(&writer->calls[i], writer->file,
 					  sp_h5_call_columns[i].path, sp_h5_call_columns[i].type,
-					  SP_H5_EVENT_CHUNK, gzip);
+					  writer->deflater);
 }
 
 int sp_h5_writer_open(const char *path, const struct sp_h5_options *options,
@@ -94,6 +108,8 @@ int sp_h5_writer_open(const char *path, const struct sp_h5_options *options,
 	writer->options = *options;
 	writer->options.schema = options->schema ? options->schema : 3;
 	r = sp_output_open(path, options->output_flags, &writer->output, error);
+	if (!r)
+		r = init_deflater(writer, error);
 	if (!r)
 		r = open_file(writer, error);
 	if (!r)
@@ -218,30 +234,72 @@ int sp_h5_writer_begin_row(struct sp_h5_writer *writer, const struct sp_h5_row *
 				   error);
 }
 
-static int add_times(struct sp_h5_writer *writer, const struct sp_calls *calls, size_t n,
-		     struct sp_error *error)
+/* Differences of @n values to the ones before, the first one's to @before. */
+static void encode_deltas(int64_t *to, const int64_t *values, size_t n, int64_t before)
 {
-	enum { BLOCK = 2048 };
-	int64_t deltas[BLOCK], durations[BLOCK];
+	to[0] = sp_wrap_sub(values[0], before);
+	for (size_t i = 1; i < n; i++)
+		to[i] = sp_wrap_sub(values[i], values[i - 1]);
+}
+
+static void encode_durations(int64_t *to, const int64_t *starts, const int64_t *ends, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = sp_wrap_sub(ends[i], starts[i]);
+}
+
+static int add_deltas(struct sp_h5_writer *writer, const int64_t *starts, const int64_t *ends,
+		      size_t n, struct sp_error *error)
+{
 	int r = 0;
 
-	if (writer->options.schema == 2) {
-		r = sp_h5_column_append(&writer->starts, calls->start, n, error);
-		return r ? r : sp_h5_column_append(&writer->ends, calls->end, n, error);
-	}
-	for (size_t at = 0; !r && at < n; at += BLOCK) {
-		size_t some = n - at < BLOCK ? n - at : BLOCK;
+	while (!r && n) {
+		void *deltas, *durations;
+		size_t some;
 
-		for (size_t i = 0; i < some; i++) {
-			int64_t start = calls->start[at + i];
-
-			deltas[i] = sp_wrap_sub(start, writer->last_start);
-			durations[i] = sp_wrap_sub(calls->end[at + i], start);
-			writer->last_start = start;
-		}
-		r = sp_h5_column_append(&writer->starts, deltas, some, error);
+		/* Both columns are equally full. */
+		r = sp_h5_column_room(&writer->starts, n, &deltas, &some, error);
 		if (!r)
-			r = sp_h5_column_append(&writer->ends, durations, some, error);
+			r = sp_h5_column_room(&writer->ends, some, &durations, &some, error);
+		if (r)
+			return r;
+		encode_deltas(deltas, starts, some, writer->last_start);
+		encode_durations(durations, starts, ends, some);
+		writer->last_start = starts[some - 1];
+		r = sp_h5_column_add(&writer->starts, some, error);
+		if (!r)
+			r = sp_h5_column_add(&writer->ends, some, error);
+		starts += some;
+		ends += some;
+		n -= some;
+	}
+	return r;
+}
+
+static int add_times(struct sp_h5_writer *writer, const int64_t *starts, const int64_t *ends,
+		     size_t n, struct sp_error *error)
+{
+	int r;
+
+	if (writer->options.schema == 3)
+		return add_deltas(writer, starts, ends, n, error);
+	r = sp_h5_column_append(&writer->starts, starts, n, error);
+	return r ? r : sp_h5_column_append(&writer->ends, ends, n, error);
+}
+
+static int add_columns(struct sp_h5_writer *writer, const struct sp_calls *calls, size_t n,
+		       struct sp_error *error)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < SP_CALLS_N_COLUMNS; i++) {
+		const struct sp_h5_column_def *def = &sp_h5_call_columns[i];
+		const void *values = *(void *const *)((const char *)calls + def->offset);
+
+		if (!(writer->options.columns & (1u << i)))
+			continue;
+		r = values ? sp_h5_column_append(&writer->calls[i], values, n, error)
+			   : sp_h5_column_fill(&writer->calls[i], def->number, n, error);
 	}
 	return r;
 }
@@ -250,32 +308,26 @@ int sp_h5_writer_add_calls(struct sp_h5_writer *writer, const struct sp_calls *c
 			   struct sp_error *error)
 {
 	unsigned int columns = writer->options.columns;
-	int r;
+	const int64_t *child_ns = columns & SP_CALLS_child_ns ? calls->child_ns : NULL;
+	const int64_t *gpu_ns = columns & SP_CALLS_gpu_ns ? calls->gpu_ns : NULL;
+	int r = 0;
 
 	if (!writer->n_rows)
 		return sp_error_set(error, -EINVAL, 0, "calls come before the first row");
 	if (writer->options.aggregate)
 		return sp_error_set(error, -EINVAL, 0, "the aggregate layout has no calls");
-	if (!n)
-		return 0;
-	r = add_times(writer, calls, n, error);
-	for (size_t i = 0; !r && i < SP_CALLS_N_COLUMNS; i++) {
-		const struct sp_h5_column_def *def = &sp_h5_call_columns[i];
-		const void *values = *(void *const *)((const char *)calls + def->offset);
+	for (size_t at = 0; !r && at < n; at += BATCH) {
+		size_t some = n - at < BATCH ? n - at : BATCH;
 
-		if (!(columns & (1u << i)))
-			continue;
-		r = values ? sp_h5_column_append(&writer->calls[i], values, n, error)
-			   : sp_h5_column_fill(&writer->calls[i], def->number, n, error);
+		sp_stats_add(&writer->rows[writer->n_rows - 1].stats, calls->start + at,
+			     calls->end + at, child_ns ? child_ns + at : NULL,
+			     gpu_ns ? gpu_ns + at : NULL, some);
+		r = add_times(writer, calls->start + at, calls->end + at, some, error);
 	}
-	r = sp_h5_writer_result(writer, r, error);
-	if (r)
-		return r;
-	sp_stats_add(&writer->rows[writer->n_rows - 1].stats, calls->start, calls->end,
-		     columns & SP_CALLS_child_ns ? calls->child_ns : NULL,
-		     columns & SP_CALLS_gpu_ns ? calls->gpu_ns : NULL, n);
+	if (!r)
+		r = add_columns(writer, calls, n, error);
 	writer->n_calls += n;
-	return 0;
+	return sp_h5_writer_result(writer, r, error);
 }
 
 /* ---- the end ---- */
@@ -292,8 +344,13 @@ static void free_columns(struct sp_h5_writer *writer)
 
 static int finish_calls(struct sp_h5_writer *writer, struct sp_error *error)
 {
+	bool plain = writer->options.gzip == SP_H5_GZIP_AUTO && writer->n_calls < AUTO_CALLS;
 	int r;
 
+	for (size_t i = 0; plain && i < SP_CALLS_N_COLUMNS; i++)
+		writer->calls[i].deflater = NULL; /* none of them has filled a chunk */
+	if (plain)
+		writer->starts.deflater = writer->ends.deflater = NULL;
 	r = sp_h5_column_finish(&writer->starts, error);
 	if (!r)
 		r = sp_h5_column_finish(&writer->ends, error);
@@ -330,6 +387,8 @@ static int finish_content(struct sp_h5_writer *writer, struct sp_error *error)
 		r = sp_h5_writer_finish_tables(writer, error);
 	if (!r)
 		r = sp_h5_writer_write_index(writer, error);
+	if (!r && writer->deflater)
+		r = sp_h5_deflater_drain(writer->deflater, error);
 	return r ? r : finish_attributes(writer, error);
 }
 
@@ -354,6 +413,7 @@ void sp_h5_writer_free(struct sp_h5_writer *writer)
 {
 	if (!writer)
 		return;
+	sp_h5_deflater_free(writer->deflater);
 	free_columns(writer);
 	sp_h5_close(&writer->file);
 	sp_h5_sink_free(&writer->sink);

@@ -65,11 +65,20 @@ static int64_t row_self(const struct sp_h5_writer_row *row)
 	return row->stats.calls && row->stats.self >= 0 ? row->stats.self : row->self_ns;
 }
 
+/* The column can be closed then. */
+static int finish_column(struct sp_h5_writer *writer, struct sp_h5_column *column,
+			 struct sp_error *error)
+{
+	int r = sp_h5_column_finish(column, error);
+
+	return r || !writer->deflater ? r : sp_h5_deflater_drain(writer->deflater, error);
+}
+
 /* Writes one column of the index, row by row. */
 #define WRITE_INDEX(column_path, kind, ctype, expression) \
 	do { \
 		sp_h5_column_init(&column, writer->file, "/rank_region_index/" column_path, \
-				  SP_H5_##kind, SP_H5_TABLE_CHUNK, writer->options.gzip); \
+				  SP_H5_##kind, writer->deflater); \
 		for (size_t i = 0; !r && i < writer->n_rows; i++) { \
 			const struct sp_h5_writer_row *row = &writer->rows[i]; \
 			ctype value = (expression); \
@@ -77,21 +86,21 @@ static int64_t row_self(const struct sp_h5_writer_row *row)
 			r = sp_h5_column_append(&column, &value, 1, error); \
 		} \
 		if (!r) \
-			r = sp_h5_column_finish(&column, error); \
+			r = finish_column(writer, &column, error); \
 		sp_h5_column_free(&column); \
 	} while (0)
 
 #define WRITE_INDEX_TEXT(column_path, expression) \
 	do { \
 		sp_h5_column_init(&column, writer->file, "/rank_region_index/" column_path, \
-				  SP_H5_str, SP_H5_TEXT_CHUNK, 0); \
+				  SP_H5_str, NULL); \
 		for (size_t i = 0; !r && i < writer->n_rows; i++) { \
 			const struct sp_h5_writer_row *row = &writer->rows[i]; \
 \
 			r = sp_h5_column_append_text(&column, (expression), error); \
 		} \
 		if (!r) \
-			r = sp_h5_column_finish(&column, error); \
+			r = finish_column(writer, &column, error); \
 		sp_h5_column_free(&column); \
 	} while (0)
 
@@ -178,8 +187,7 @@ static int write_regions(struct sp_h5_writer *writer, struct sp_error *error)
 	struct sp_h5_column names;
 	int r = 0;
 
-	sp_h5_column_init(&names, writer->file, "/region_table/names", SP_H5_str, SP_H5_TEXT_CHUNK,
-			  0);
+	sp_h5_column_init(&names, writer->file, "/region_table/names", SP_H5_str, NULL);
 	for (size_t i = 0; !r && i < writer->n_regions; i++)
 		r = sp_h5_column_append_text(&names, writer->regions[i], error);
 	if (!r)

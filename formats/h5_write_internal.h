@@ -11,12 +11,6 @@
 #include "formats/h5_sink.h"
 #include "formats/h5_write.h"
 
-enum {
-	SP_H5_EVENT_CHUNK = 1 << 15, /* values of a column of calls or frames */
-	SP_H5_TABLE_CHUNK = 1 << 12, /* of a number column of a table */
-	SP_H5_TEXT_CHUNK = 1 << 9,   /* of a text column */
-};
-
 struct sp_h5_writer_row {
 	uint32_t region;
 	uint32_t rank;
@@ -34,6 +28,7 @@ struct sp_h5_writer {
 	struct sp_h5_sink sink;
 	hid_t file;
 	struct sp_h5_options options;
+	struct sp_h5_deflater *deflater; /* NULL without compression */
 
 	struct sp_h5_column starts, ends;	       /* as the schema has them */
 	struct sp_h5_column event_metadata;	       /* if options.event_metadata */

@@ -19,10 +19,8 @@ static int open_table(struct sp_h5_writer *writer, enum sp_h5_table which, struc
 	if (!columns)
 		return sp_error_set(error, -ENOMEM, 0, "no memory");
 	for (size_t i = 0; i < def->n_columns; i++)
-		sp_h5_column_init(
-			&columns[i], writer->file, def->columns[i].path, def->columns[i].type,
-			def->columns[i].type == SP_H5_str ? SP_H5_TEXT_CHUNK : SP_H5_TABLE_CHUNK,
-			writer->options.gzip);
+		sp_h5_column_init(&columns[i], writer->file, def->columns[i].path,
+				  def->columns[i].type, writer->deflater);
 	writer->tables[which] = columns;
 	return 0;
 }
@@ -132,7 +130,7 @@ int sp_h5_writer_add_sample(struct sp_h5_writer *writer, const struct sp_sample_
 		return r;
 	if (!writer->frames.path)
 		sp_h5_column_init(&writer->frames, writer->file, "/sp_trace/samples/stack_frames",
-				  SP_H5_u64, SP_H5_EVENT_CHUNK, writer->options.gzip);
+				  SP_H5_u64, writer->deflater);
 	writer->n_frames += n_frames;
 	r = sp_h5_column_append(&writer->frames, frames, n_frames, error);
 	return sp_h5_writer_result(writer, r, error);
