@@ -284,11 +284,15 @@ size_t sp_codec_encode(struct sp_codec_state *state, const struct sp_head *event
 	return (size_t)(out - start);
 }
 
+enum { SCHEMA_NAME = 64 }; /* room for a name in a schema */
+
 /* One event type as the journal has it. */
 struct schema_event {
 	const struct sp_event_desc *desc; /* NULL: we do not know it */
 	uint8_t present, tail, count;
 	int8_t map[SP_MAX_FIELDS]; /* our field's index, -1 for one that we do not know */
+	bool is_signed[SP_MAX_FIELDS];
+	char name[SCHEMA_NAME], fields[SP_MAX_FIELDS][SCHEMA_NAME];
 };
 
 struct sp_schema {
@@ -320,7 +324,7 @@ char *sp_schema_text(void)
 
 static int parse_event_line(struct sp_schema *schema, const char *line, struct schema_event **ret)
 {
-	char name[64], tail[16];
+	char name[SCHEMA_NAME] = "", tail[16];
 	unsigned id;
 	struct schema_event *ev;
 
@@ -334,6 +338,7 @@ static int parse_event_line(struct sp_schema *schema, const char *line, struct s
 		;
 	if (ev->tail == 3)
 		return -EBADMSG;
+	memcpy(ev->name, name, sizeof(ev->name));
 	for (size_t i = 0; i < EVENT_COUNT; i++)
 		if (!strcmp(events[i].name, name) && events[i].tail == ev->tail)
 			ev->desc = &events[i];
@@ -343,11 +348,13 @@ static int parse_event_line(struct sp_schema *schema, const char *line, struct s
 
 static int parse_field_line(struct schema_event *ev, const char *line)
 {
-	char type[8], name[64];
+	char type[8], name[SCHEMA_NAME] = "";
 
 	if (!ev || ev->count == SP_MAX_FIELDS || sscanf(line, "field %7s %63s", type, name) != 2)
 		return -EBADMSG;
 	ev->map[ev->count] = -1;
+	ev->is_signed[ev->count] = type[0] == 's';
+	memcpy(ev->fields[ev->count], name, sizeof(name));
 	for (unsigned i = 0; ev->desc && i < ev->desc->field_count; i++)
 		if (!strcmp(ev->desc->fields[i].name, name))
 			ev->map[ev->count] = (int8_t)i;
@@ -396,6 +403,46 @@ int sp_schema_parse(const char *text, size_t bytes, struct sp_schema **ret_schem
 void sp_schema_free(struct sp_schema *schema)
 {
 	free(schema);
+}
+
+static const struct schema_event *find_in(const struct sp_schema *schema, unsigned id)
+{
+	return id < SP_EV_MAX && schema->events[id].present ? &schema->events[id] : NULL;
+}
+
+const char *sp_schema_event(const struct sp_schema *schema, unsigned id)
+{
+	const struct schema_event *event = find_in(schema, id);
+
+	return event ? event->name : NULL;
+}
+
+enum sp_tail sp_schema_tail(const struct sp_schema *schema, unsigned id)
+{
+	const struct schema_event *event = find_in(schema, id);
+
+	return event ? (enum sp_tail)event->tail : SP_TAIL_NONE;
+}
+
+unsigned sp_schema_field_count(const struct sp_schema *schema, unsigned id)
+{
+	const struct schema_event *event = find_in(schema, id);
+
+	return event ? event->count : 0;
+}
+
+const char *sp_schema_field(const struct sp_schema *schema, unsigned id, unsigned index)
+{
+	const struct schema_event *event = find_in(schema, id);
+
+	return event && index < event->count ? event->fields[index] : NULL;
+}
+
+bool sp_schema_field_is_signed(const struct sp_schema *schema, unsigned id, unsigned index)
+{
+	const struct schema_event *event = find_in(schema, id);
+
+	return event && index < event->count && event->is_signed[index];
 }
 
 static const uint8_t *decode_fields(const struct schema_event *se, uint64_t *last,
@@ -450,6 +497,7 @@ int sp_codec_decode(const struct sp_schema *schema, struct sp_codec_state *state
 	head.lane = (uint32_t)last[1];
 	memcpy(event->storage, &head, sizeof(head));
 	event->head = (const struct sp_head *)event->storage;
+	event->id = (unsigned)type;
 	event->tail = in;
 	event->tail_bytes = tail;
 	*ret_used = (size_t)(in - start) + tail;

@@ -10,6 +10,7 @@
 #ifndef SP_FORMATS_CODEC_H
 #define SP_FORMATS_CODEC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <linux/types.h>
@@ -80,9 +81,18 @@ char *sp_schema_text(void);
 int sp_schema_parse(const char *text, size_t bytes, struct sp_schema **ret_schema, struct sp_error *err);
 void sp_schema_free(struct sp_schema *schema);
 
+/* What the text said of an event (by its id) and of its fields, whether this version knows them or
+ * not. */
+const char *sp_schema_event(const struct sp_schema *schema, unsigned id); /* its name; NULL: none */
+enum sp_tail sp_schema_tail(const struct sp_schema *schema, unsigned id);
+unsigned sp_schema_field_count(const struct sp_schema *schema, unsigned id);
+const char *sp_schema_field(const struct sp_schema *schema, unsigned id, unsigned index);
+bool sp_schema_field_is_signed(const struct sp_schema *schema, unsigned id, unsigned index);
+
 /* An unpacked event: the struct in `head` (with tail_bytes set), the tail beside it. */
 struct sp_event {
 	const struct sp_head *head; /* valid until the next decode; cast it by head->type */
+	unsigned id;		    /* in the recording's schema */
 	const uint8_t *tail;	    /* into the packed block */
 	size_t tail_bytes;
 	uint64_t storage[(sizeof(struct sp_head) + 8 * (SP_MAX_FIELDS + 1)) / 8];

@@ -74,7 +74,8 @@ int sp_journal_writer_free(struct sp_journal_writer *writer);
 
 struct sp_journal;
 
-/* -EBADMSG with a sentence when it is not a journal; a journal without one whole event is fine. */
+/* -SP_E_FORMAT when it is not a journal, -SP_E_VERSION when it is a newer one, -SP_E_TRUNCATED when it ends before its schema does,
+ * -SP_E_DAMAGED when that is wrong; a journal without one whole event is fine. */
 int sp_journal_open(const char *path, struct sp_journal **ret_journal, struct sp_error *err);
 /* The same on a descriptor, which it takes over, also on failure. */
 int sp_journal_open_fd(int fd, struct sp_journal **ret_journal, struct sp_error *err);
@@ -84,6 +85,27 @@ int sp_journal_open_fd(int fd, struct sp_journal **ret_journal, struct sp_error 
 int sp_journal_next(struct sp_journal *journal, const struct sp_event **ret_event);
 /* Stream of the event that sp_journal_next() gave last. */
 unsigned sp_journal_stream(const struct sp_journal *journal);
+
+/* ---- for those that show or check a journal as it stands ---- */
+
+/* As sp_journal_next(), but also gives the events that this version does not know: their head's
+ * type is SP_EV_NONE, their id and values are the recording's. */
+int sp_journal_next_any(struct sp_journal *journal, const struct sp_event **ret_event);
+/* How the recording describes its events. */
+const struct sp_schema *sp_journal_schema(const struct sp_journal *journal);
+/* Field @index, by that schema, of the event that was given last; signed ones are extended. */
+uint64_t sp_journal_value(const struct sp_journal *journal, unsigned index);
+
+/* Where the reading stands, and what has been passed over so far. */
+struct sp_journal_state {
+	uint64_t block;		 /* number of the block that was read last */
+	uint64_t offset;	 /* where it begins in the file */
+	uint64_t unknown_blocks; /* of a kind that this version does not know */
+	uint64_t unknown_events;
+	uint64_t unused;	/* bytes behind the last events of blocks, which no writer leaves */
+	uint64_t unused_offset; /* the first block with such bytes, 0 none */
+};
+void sp_journal_state(const struct sp_journal *journal, struct sp_journal_state *ret_state);
 
 void sp_journal_rewind(struct sp_journal *journal);
 

@@ -207,8 +207,9 @@ static void test_truncation(void)
 		error = (struct sp_error){0};
 		r = sp_journal_open(path, &j, &error);
 		if (cut < ends[0]) {
-			CHECK_INT(r, -EBADMSG);
-			CHECK(error.text[0] && !j);
+			CHECK_INT(r, -SP_E_TRUNCATED);
+			CHECK(strstr(error.text, cut ? "ends inside its schema" : "is empty"));
+			CHECK(!j);
 			continue;
 		}
 		if (r) {
@@ -242,8 +243,14 @@ static void test_bit_flips(void)
 		data[bit / 8] ^= (uint8_t)(1 << bit % 8);
 		error = (struct sp_error){0};
 		r = sp_journal_open_fd(dup(fd), &j, &error);
+		if (bit / 8 < 7) {
+			CHECK_INT(r, -SP_E_FORMAT);
+		} else if (bit / 8 < 8) {
+			CHECK_INT(r, -SP_E_VERSION);
+		} else if (bit / 8 < ends[0]) {
+			CHECK(r == -SP_E_DAMAGED || r == -SP_E_TRUNCATED);
+		}
 		if (bit / 8 < ends[0]) {
-			CHECK_INT(r, -EBADMSG);
 			CHECK(error.text[0]);
 			sp_journal_free(j);
 			continue;
@@ -323,10 +330,14 @@ static void test_not_a_journal(void)
 
 	CHECK_INT(sp_journal_open(check_path(directory, "no such file"), &j, &error), -ENOENT);
 	check_write_file(path, "", 0);
-	CHECK_INT(sp_journal_open(path, &j, &error), -EBADMSG);
-	CHECK(strstr(error.text, "not a journal"));
+	CHECK_INT(sp_journal_open(path, &j, &error), -SP_E_TRUNCATED);
+	CHECK(strstr(error.text, "is empty"));
 	check_write_file(path, "SPTRJNL2 and more text than a magic number has", 46);
-	CHECK_INT(sp_journal_open(path, &j, &error), -EBADMSG);
+	CHECK_INT(sp_journal_open(path, &j, &error), -SP_E_VERSION);
+	CHECK(strstr(error.text, "version '2'"));
+	check_write_file(path, "SPTXJNL1 and more text than a magic number has", 46);
+	CHECK_INT(sp_journal_open(path, &j, &error), -SP_E_FORMAT);
+	CHECK(strstr(error.text, "not a journal"));
 	CHECK_INT(sp_journal_open(directory, &j, &error), -EINVAL);
 	CHECK_INT(sp_journal_open("/dev/null", &j, &error), -EINVAL);
 	CHECK(!j);
