@@ -10,15 +10,32 @@
 
 #include "userspace/base/text.h"
 
+/* Bytes at the beginning of a text that stand for themselves: most names are nothing else. */
+static size_t plain_bytes(const char *text)
+{
+	size_t n = 0;
+
+	while (text[n] >= ' ' && text[n] < 0x7f && text[n] != '"' && text[n] != '\\')
+		n++;
+	return n;
+}
+
 void sp_json_quote(FILE *out, const char *text)
 {
 	size_t left = strlen(text);
 
-	putc('"', out);
+	putc_unlocked('"', out);
 	while (left) {
 		uint32_t c = 0;
-		size_t n = sp_text_decode(text, left, &c);
+		size_t n = plain_bytes(text);
 
+		if (n) {
+			fwrite_unlocked(text, 1, n, out);
+			text += n;
+			left -= n;
+			continue;
+		}
+		n = sp_text_decode(text, left, &c);
 		if (!n) {
 			fputs("\xef\xbf\xbd", out);
 			n = 1;
@@ -37,22 +54,22 @@ void sp_json_quote(FILE *out, const char *text)
 		text += n;
 		left -= n;
 	}
-	putc('"', out);
+	putc_unlocked('"', out);
 }
 
 static void begin(struct sp_json *json, const char *key)
 {
 	if (json->comma)
-		putc(',', json->out);
+		putc_unlocked(',', json->out);
 	if (json->compact) {
 		if (json->comma)
-			putc(' ', json->out);
+			putc_unlocked(' ', json->out);
 	} else if (json->depth) {
 		fprintf(json->out, "\n%*s", (int)(2 * json->depth), "");
 	}
 	if (key) {
 		sp_json_quote(json->out, key);
-		fputs(": ", json->out);
+		fputs_unlocked(": ", json->out);
 	}
 	json->comma = true;
 }
@@ -105,14 +122,23 @@ void sp_json_text(struct sp_json *json, const char *key, const char *text)
 
 void sp_json_signed(struct sp_json *json, const char *key, int64_t number)
 {
+	if (number >= 0) {
+		sp_json_unsigned(json, key, (uint64_t)number);
+		return;
+	}
 	begin(json, key);
 	fprintf(json->out, "%" PRId64, number);
 }
 
 void sp_json_unsigned(struct sp_json *json, const char *key, uint64_t number)
 {
+	char digits[24], *at = digits + sizeof(digits);
+
 	begin(json, key);
-	fprintf(json->out, "%" PRIu64, number);
+	do
+		*--at = (char)('0' + number % 10);
+	while (number /= 10);
+	fwrite_unlocked(at, 1, (size_t)(digits + sizeof(digits) - at), json->out);
 }
 
 void sp_json_real(struct sp_json *json, const char *key, double number)
@@ -134,6 +160,12 @@ void sp_json_null(struct sp_json *json, const char *key)
 {
 	begin(json, key);
 	fputs("null", json->out);
+}
+
+void sp_json_raw(struct sp_json *json, const char *key, const char *value)
+{
+	begin(json, key);
+	fputs(value, json->out);
 }
 
 void sp_json_end(struct sp_json *json)

@@ -32,6 +32,8 @@ void sp_json_unsigned(struct sp_json *json, const char *key, uint64_t number);
 void sp_json_real(struct sp_json *json, const char *key, double number);
 void sp_json_bool(struct sp_json *json, const char *key, bool value);
 void sp_json_null(struct sp_json *json, const char *key);
+/* @value is one JSON value already. */
+void sp_json_raw(struct sp_json *json, const char *key, const char *value);
 /* A newline after the outermost value. */
 void sp_json_end(struct sp_json *json);
 

@@ -14,6 +14,7 @@ struct sp_command {
 	int (*run)(int argc, char **argv);
 };
 
+int sp_cmd_dump(int argc, char **argv);
 int sp_cmd_info(int argc, char **argv);
 int sp_cmd_lines(int argc, char **argv);
 int sp_cmd_recover(int argc, char **argv);

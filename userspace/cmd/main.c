@@ -17,6 +17,7 @@ static const struct sp_command commands[] = {
 	{"info", "what was recorded, by what, and what is missing", sp_cmd_info},
 	{"summary", "per region: calls, time, self time, share", sp_cmd_summary},
 	{"lines", "per region: the hottest source lines", sp_cmd_lines},
+	{"dump", "every record of a file", sp_cmd_dump},
 	{"recover", "make the final files from a journal", sp_cmd_recover},
 };
 
@@ -46,12 +47,12 @@ static int unknown_command(const char *word)
 	for (size_t i = 0; i < sp_array_size(commands); i++)
 		names[i] = commands[i].name;
 	near = sp_cli_nearest(word, names);
-	if (near)
-		return sp_cli_usage_error(&cli, "unknown command '%s'; did you mean '%s'?", word,
-					  near);
 	if (stat(word, &st) == 0)
 		return sp_cli_usage_error(&cli, "a command must come first: sp-report summary %s",
 					  word);
+	if (near)
+		return sp_cli_usage_error(&cli, "unknown command '%s'; did you mean '%s'?", word,
+					  near);
 	return sp_cli_usage_error(&cli, "unknown command '%s'", word);
 }
 
