@@ -1,252 +1,203 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Two readers, one truth: files that we write, read by scope-profiler and by us, number by number; and
-files that scope-profiler writes, the same.
+"""Random profiles (model.py) written by us, by scope-profiler and by h5py, read by us and by scope-profiler:
+every number that comes back is the model's.
 
-usage: differential.py PROFILE_MAKE PROFILE_DUMP WORKDIR SEEDS
+usage: differential.py PROFILE_WRITE PROFILE_DUMP WORKDIR [SEEDS [FIRST]]
 
-Runs itself under the Python that SP_SCOPE_PROFILER_PYTHON names, which has scope-profiler. Without it
-the test is skipped (77), under CI it fails.
+A failure names the seed; "differential.py … 1 SEED" runs that one alone and keeps its files. SP_TEST_FULL=1
+takes many seeds. Runs itself under the Python that SP_SCOPE_PROFILER_PYTHON names, which has scope-profiler.
+Without it the test is skipped (77), under CI it fails.
 """
 import json
-import math
 import os
 import pathlib
+import random
 import shutil
 import subprocess
 import sys
 
-COLUMNS = ["id", "parent", "thread", "task", "await_ns", "gpu_ns", "flags", "depth", "child_ns", "skipped",
-           "site"]
-failures = 0
-checks = 0
+if os.environ.get("SP_DIFFERENTIAL_INSIDE") == "1":
+    import model
+    import model_read
+    import model_script
+    import model_write
 
 
-def check(condition, *what):
-    global failures, checks
-    checks += 1
-    if not condition:
-        failures += 1
-        if failures < 20:
-            print("differs:", *what, file=sys.stderr)
+class Test:
+    def __init__(self, writer, dumper, work):
+        self.writer, self.dumper, self.work = writer, dumper, work
+        self.d = model_read.Differences()
 
+    def dump(self, path):
+        done = subprocess.run([self.dumper, path], capture_output=True)
+        if done.returncode:
+            self.d.found.append(f"{path.name}: refused: {done.stderr.decode(errors='replace').strip()[-600:]}")
+            return None
+        return json.loads(done.stdout)
 
-def same(ours, theirs, *what):
-    check(ours == theirs, *what, "ours", repr(ours)[:200], "theirs", repr(theirs)[:200])
+    def ours(self, profile, path, **options):
+        dump = self.dump(path)
+        if dump:
+            model_read.ours(self.d, profile, dump, path.name, **options)
 
+    def theirs(self, profile, path, **options):
+        import scope_profiler
+        try:
+            results = scope_profiler.load(path)
+            model_read.theirs(self.d, profile, results, path.name, **options)
+        except Exception as error:
+            self.d.found.append(f"{path.name}: scope-profiler fails: {error!r}")
 
-def close(ours, theirs, *what):
-    check(math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=1e-6), *what, ours, theirs)
+    def summary(self, profile, path, self_stored):
+        import scope_profiler
+        try:
+            results = scope_profiler.read_h5_summary(path, fallback=False)
+        except Exception as error:
+            self.d.found.append(f"{path.name}: scope-profiler's summary fails: {error!r}")
+        else:
+            model_read.their_summary(self.d, profile, results, path.name, self_stored)
 
+    # ---- we write ----
 
-def dump(tool, path):
-    done = subprocess.run([tool, str(path)], capture_output=True)
-    if done.returncode:
-        raise SystemExit(f"{tool} {path}: {done.stderr.decode()}")
-    return json.loads(done.stdout)
+    def we_write(self, profile, name, r, **options):
+        """Through our writer's API."""
+        script, path = self.work / "script", self.work / name
+        held = model_script.script(profile, script, r, **options)
+        done = subprocess.run([self.writer, script, path], capture_output=True)
+        if done.returncode:
+            self.d.found.append(f"{name}: not written: {done.stderr.decode(errors='replace')[-600:]}")
+            return
+        aggregate = options.get("aggregate", False)
+        self.ours(held, path, aggregate=aggregate)
+        self.theirs(held, path, aggregate=aggregate, trust_names=False)
+        if not aggregate:
+            self.summary(held, path, True)
 
+    # ---- they write ----
 
-def column(row, name):
-    return [call[2 + COLUMNS.index(name)] for call in row["calls"]]
+    def they_write(self, profile, name, **options):
+        path = self.work / name
+        held = model_write.theirs(profile, path, **options)
+        aggregate = options.get("aggregate", False) and bool(profile.rows)
+        self.ours(held, path, aggregate=aggregate)
+        self.theirs(held, path, aggregate=aggregate)
+        return held, path
 
+    def they_write_json(self, held, source, name):
+        """Their reader, then their JSON writer."""
+        import scope_profiler
+        from scope_profiler.json_export import write_json
+        path = self.work / name
+        write_json(scope_profiler.read_h5(source), path)
+        held = model_write.for_json(held)
+        for row in held.rows:  # their reader drops empty texts
+            row.source_file = row.source_file or ""
+        self.ours(held, path, json_file=True)
+        self.theirs(held, path, json_file=True)
 
-def compare_statistics(row, region, what, self_time=True):
-    """The region is scope-profiler's, with or without its calls."""
-    same(row["n"], region.num_calls, what, "calls")
-    if not row["n"]:
-        return
-    close(row["total"] / 1e9, region.total_duration, what, "total")
-    close(row["minimum"] / 1e9, region.min_duration, what, "minimum")
-    close(row["maximum"] / 1e9, region.max_duration, what, "maximum")
-    close(row["mean"] / 1e9, region.average_duration, what, "mean")
-    if row["m2"] >= 0:  # the aggregate layout has neither
-        close(row["first"] / 1e9, region.first_duration, what, "first")
-        close(row["last"] / 1e9, region.last_duration, what, "last")
-        close(math.sqrt(row["m2"] / row["n"]) / 1e9, region.std_duration, what, "deviation")
-    if row["self"] >= 0 and self_time:
-        close(row["self"] / 1e9, region.exclusive_duration, what, "self")
+    # ---- h5py and the like write ----
 
+    def raw(self, profile, name, r, schema):
+        path = self.work / name
+        held, their_limits = model_write.raw(profile, path, r, schema)
+        self.ours(held, path)
+        if not their_limits:
+            self.theirs(held, path)
 
-def compare_h5(tool, path):
-    import scope_profiler
+    def native(self, profile, r):
+        from scope_profiler.native_samples import read_samples
+        from scope_profiler.native_trace import read_trace
+        for rank in profile.ranks()[:3]:
+            version, order, split = r.choice([1, 2]), r.choice("<>"), profile.nested and len(profile.columns) == 0 and r.random() < 0.5
+            path = self.work / f"p_rank{rank:05}.spt"
+            held = model_write.spt(profile, rank, path, version, order, split)
+            self.ours(held, path)
+            if not split:  # of records of one name they keep the last
+                their_rank, regions = read_trace(path)
+                self.d.same(their_rank, rank, path.name, "their rank")
+                self.d.same({name: (region.start_times.tolist(), region.end_times.tolist()) for name, region in regions.items()},
+                            {row.name: (row.start.tolist(), row.end.tolist()) for row in held.rows}, path.name, "their calls")
+            path = self.work / f"p_rank{rank:05}.sps"
+            order = r.choice("<>")
+            samples = model_write.sps(profile, rank, path, order, r)
+            self.samples(samples, self.dump(path), path.name)
+            if order == "<":  # they know no other
+                got = read_samples(path)
+                self.d.same((got.rank, got.hz, got.ticks, got.regions, got.modules, [tuple(map(int, one)) for one in got.samples]),
+                            (rank, samples["hz"], samples["ticks"], samples["regions"], samples["modules"], samples["samples"]), path.name)
 
-    ours = dump(tool, path)
-    full = scope_profiler.read_h5(path)
-    regions = full.get_regions()
-    same(sorted(set(row["region"] for row in ours["rows"])), sorted(region.name for region in regions),
-         path, "names")
-    rows = {(row["region"], row["rank"]): row for row in ours["rows"]}
-    same(len(rows), len(ours["rows"]), path, "rows are unique")
-    same(sorted(rows), sorted((region.name, rank) for region in regions for rank in region.regions), path,
-         "rows")
-    for region in regions:
-        for rank, theirs in region.regions.items():
-            row, what = rows[region.name, rank], f"{path} {region.name!r} rank {rank}"
-            same(row["source_file"], theirs.source_file or "", what, "file")
-            same(row["source_line"], -1 if theirs.source_lineno is None else theirs.source_lineno, what, "line")
-            same(row["source_text"], theirs.source_text or "", what, "text")
-            same(json.loads(row["tags"]), list(theirs.tags), what, "tags")
-            compare_statistics(row, theirs, what)
-            if ours["aggregate"]:
-                continue
-            same([call[0] for call in row["calls"]], theirs.start_times_ns.tolist(), what, "starts")
-            same([call[1] for call in row["calls"]], theirs.end_times_ns.tolist(), what, "ends")
-            for name, values in (("id", theirs.call_ids), ("parent", theirs.parent_ids),
-                                 ("thread", theirs.thread_ids), ("task", theirs.task_ids),
-                                 ("await_ns", theirs.await_times_ns)):
-                if values is not None:
-                    same(column(row, name), values.tolist(), what, name)
-                else:
-                    check(not ours["columns"] & 1 << COLUMNS.index(name), what, name, "is not theirs")
-    check(full.metadata.get("hostname") == ours["metadata"].get("hostname"), path, "hostname")
-    for rank, threads in full.threads.items():
-        mine = [thread for thread in ours["threads"] if thread["rank"] == rank]
-        same([(t["index"], t["native_id"], t["name"]) for t in mine],
-             [(t.index, t.native_id, t.name) for t in threads], path, "threads")
-        for a, b in zip(mine, threads):
-            close((a["start_ns"] - ours["start_time_ns"]) / 1e9, b.start_time, path, "thread's start")
-    if ours["version"] >= 2:
-        for region in scope_profiler.read_h5_summary(path, fallback=False).get_regions():
-            for rank, theirs in region.regions.items():
-                if theirs.num_calls and not ours["aggregate"]:
-                    # Their summary takes the total for a self time that is not stored; we compute it.
-                    compare_statistics(rows[region.name, rank], theirs, f"{path} summary {region.name!r}",
-                                       bool(ours["columns"] & 1 << COLUMNS.index("child_ns")))
-    return ours, full
+    def samples(self, samples, dump, where):
+        if not dump:
+            return
+        self.d.same((dump["ranks"], dump["hz"], dump["ticks"], dump["regions"]),
+                    ([samples["rank"]], samples["hz"], samples["ticks"], list(dict.fromkeys(samples["regions"]))), where, "header")
+        self.d.same([(one["path"], one["bias"]) for one in dump["modules"]], samples["modules"], where, "modules")
+        self.d.same([(one[0]["region"], one[0]["module"], one[0]["ip"]) for one in dump["samples"]], samples["samples"], where, "samples")
 
+    def json(self, profile, name, r):
+        path = self.work / name
+        held = model_write.json_file(profile, path, r)
+        self.ours(held, path, json_file=True)
+        self.theirs(held, path, json_file=True)
 
-def compare_graph(ours, full, path):
-    """Their nesting, made from the times alone, against our parents, depths and self times."""
-    for rank in ours["ranks"]:
-        position, span, times = {}, {}, {}
-        for row in ours["rows"]:
-            if row["rank"] == rank:
-                for index, call in enumerate(row["calls"]):
-                    mine = position[row["region"], index] = dict(zip(COLUMNS, call[2:]))
-                    span[mine["id"]] = mine["thread"], call[0], call[1]
-                    times[span[mine["id"]]] = times.get(span[mine["id"]], 0) + 1
-        stack = full.call_stack(rank=rank)
-        same(len(stack), len(position), path, "calls in the stack")
-        for call in stack:
-            mine = position[call["name"], call["call_index"]]
-            parent = call["parent"]
-            theirs = -1 if parent is None else position[stack[parent]["name"], stack[parent]["call_index"]]["id"]
-            # Calls that begin and end together could enclose each other either way.
-            involved = {mine["id"], mine["parent"], theirs} - {-1}
-            if mine["parent"] != theirs and call["duration"] > 0:
-                check(any(times[span[one]] > 1 for one in involved), path, rank, "parent", call, mine)
-        graph = full.call_graph(rank=rank)
-        same(len(graph), len(position), path, "calls in the graph")
-        depth = {values["id"]: values["depth"] for values in position.values()}
-        same([depth[node["call_id"]] for node in graph], [node["depth"] for node in graph], path, "depths")
+    # ---- all of it ----
 
+    def run(self, seed):
+        profile = model.make(seed)
+        r = random.Random(seed)
+        self.we_write(profile, "ours.h5", r, gzip=r.choice([0, 0, 1, 9, model_script.AUTO]))
+        self.we_write(profile, "ours-2.h5", r, schema=2)
+        if profile.rows and profile.nested:
+            self.we_write(profile, "ours-aggregate.h5", r, aggregate=True)
+        # Their writer cannot make chunks of a line profile without lines.
+        chunk = None if any(not one["lines"] for one in profile.line_profiles) else r.choice([None, 50])
+        held, path = self.they_write(profile, "theirs.h5", compression=r.choice([None, "gzip", "auto"]), repack=r.random() < 0.5,
+                                     chunk_size=chunk)
+        self.they_write_json(held, path, r.choice(["theirs.json", "theirs.json.gz"]))
+        self.they_write(profile, "theirs-aggregate.h5", aggregate=True)
+        for schema in (1, 2, 3):
+            self.raw(profile, f"raw-{schema}.h5", r, schema)
+        self.native(profile, r)
+        self.json(profile, r.choice(["raw.json", "raw.json.gz"]), r)
 
-def compare_spt(tool, path):
-    from scope_profiler.native_trace import read_trace
-
-    ours = dump(tool, path)
-    rank, regions = read_trace(path)
-    same(ours["ranks"], [rank] if regions else [], path, "rank")
-    same([row["region"] for row in ours["rows"]], list(regions), path, "names")
-    for row in ours["rows"]:
-        theirs = regions[row["region"]]
-        same([call[0] for call in row["calls"]], theirs.start_times.tolist(), path, row["region"], "starts")
-        same([call[1] for call in row["calls"]], theirs.end_times.tolist(), path, row["region"], "ends")
-        same(row["source_file"], theirs.source_file or "", path, "file")
-        same(row["source_line"], -1 if theirs.source_lineno is None else theirs.source_lineno, path, "line")
-
-
-def compare_sps(tool, path):
-    from scope_profiler.native_samples import read_samples
-
-    ours = dump(tool, path)
-    theirs = read_samples(path)
-    same((ours["ranks"], ours["hz"], ours["ticks"]), ([theirs.rank], theirs.hz, theirs.ticks), path, "header")
-    same(ours["regions"], theirs.regions, path, "regions")
-    same([(module["path"], module["bias"]) for module in ours["modules"]], theirs.modules, path, "modules")
-    same([[sample[0]["region"], sample[0]["module"], sample[0]["ip"]] for sample in ours["samples"]],
-         [list(map(int, sample)) for sample in theirs.samples], path, "samples")
-
-
-def ours_read_by_both(make, tool, work, seed):
-    directory = work / f"seed{seed}"
-    subprocess.run([make, str(seed), str(directory)], check=True)
-    path = directory / "profile.h5"
-    ours, full = compare_h5(tool, path)
-    trace = {"id", "parent", "thread", "depth"}
-    if all(ours["columns"] & 1 << COLUMNS.index(name) for name in trace) and ours["n_calls"] < 60000:
-        compare_graph(ours, full, path)
-    for path in sorted((directory / "spt").iterdir()):
-        compare_spt(tool, path)
-    for path in sorted((directory / "sps").iterdir()):
-        compare_sps(tool, path)
-    if ours["n_calls"] and len(ours["ranks"]) > 1:
-        from scope_profiler.native_trace import load_traces
-
-        merged = load_traces(directory / "spt")
-        same(merged.num_ranks, len(list((directory / "spt").iterdir())), directory, "merged ranks")
-    shutil.rmtree(directory)
-
-
-WRITERS = {
-    "plain": {},
-    "gzip": {"hdf5_compression": "gzip"},
-    "lzf": {"hdf5_compression": "lzf"},
-    "threads": {"track_threads": True},
-    "aggregate": {"aggregate": True},
-}
-
-
-def theirs_read_by_both(tool, work):
-    """Each in a process of its own: their manager is a global."""
-    made = 0
-    for name, options in WRITERS.items():
-        path = work / f"theirs-{name}.h5"
-        path.unlink(missing_ok=True)
-        code = f"""
-import threading
-from scope_profiler import ProfileManager
-options = {options!r}
-if options.pop("aggregate", False):
-    options["aggregation_mode"] = True
-ProfileManager.setup(file_path={str(path)!r}, **options)
-def work(n):
-    with ProfileManager.profile_region("outer"):
-        for i in range(n):
-            with ProfileManager.profile_region("inner"):
-                pass
-work(3000)
-if options.get("track_threads"):
-    threads = [threading.Thread(target=work, args=(50,)) for _ in range(3)]
-    [t.start() for t in threads]
-    [t.join() for t in threads]
-ProfileManager.finalize()
-"""
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=work)
-        if done.returncode or not path.exists():
-            check(False, name, "was not written:", done.stderr.decode()[-600:])
-            continue
-        made += 1
-        if name == "lzf":
-            refused = subprocess.run([tool, str(path)], capture_output=True)
-            if refused.returncode:  # libhdf5 has no such filter unless a plugin is installed
-                check(b"filter 32000 (lzf)" in refused.stderr, "lzf is refused by name", refused.stderr)
-                continue
-        ours, _ = compare_h5(tool, path)
-        check(ours["n_calls"] >= 3000, name, "has its calls")
-    check(made == len(WRITERS), "files of theirs", made)
+    def scale(self, seed):
+        """The limits of what must work: 1,000 ranks; 10,000 regions; a row of many chunks."""
+        r = random.Random(seed)
+        for name, choices in {
+                "ranks": {"ranks": range(1000), "regions": 12, "calls": 8, "wild": False},
+                "regions": {"ranks": (0, 1), "regions": 10000, "calls": 3000, "wild": False},
+                "calls": {"ranks": (0,), "regions": 2, "calls": 100000, "wild": False, "columns": ("id", "parent", "depth")}}.items():
+            profile = model.make(seed, **choices)
+            self.we_write(profile, f"{name}.h5", r, gzip=model_script.AUTO)
+            self.they_write(profile, f"{name}-theirs.h5", compression="auto", repack=True)
+            self.json(profile, f"{name}.json", r)
 
 
 def main():
-    make, tool, work, seeds = sys.argv[1:5]
+    writer, dumper, work, *rest = sys.argv[1:]
+    full = os.environ.get("SP_TEST_FULL") == "1"
+    count = int(rest[0]) if rest else 400 if full else 24
+    first = int(rest[1]) if len(rest) > 1 else 0
+    checks = failed = 0
     work = pathlib.Path(work).resolve()
     shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    for seed in range(int(seeds)):
-        ours_read_by_both(make, tool, work, seed)
-    theirs_read_by_both(tool, work)
-    print(f"{checks} checks, {failures} failed")
-    return 1 if failures or not checks else 0
+    for seed in [*range(first, first + count), *(["scale"] if len(rest) < 2 else [])]:
+        directory = work / str(seed)
+        directory.mkdir(parents=True)
+        test = Test(writer, dumper, directory)
+        if seed == "scale":
+            test.scale(7)
+        else:
+            test.run(seed)
+        checks += test.d.checks
+        if test.d.found:
+            failed += 1
+            print(f"seed {seed}: {len(test.d.found)} differences:", *test.d.found[:12], sep="\n  ", file=sys.stderr)
+        elif count > 1 or seed == "scale":
+            shutil.rmtree(directory)
+    print(f"{count} seeds, {checks} checks; {failed} seeds with differences")
+    return 1 if failed or not checks else 0
 
 
 if __name__ == "__main__":
@@ -256,5 +207,5 @@ if __name__ == "__main__":
         sys.exit(1 if os.environ.get("CI") == "true" else 77)
     if os.environ.get("SP_DIFFERENTIAL_INSIDE") != "1":
         os.environ["SP_DIFFERENTIAL_INSIDE"] = "1"
-        os.execv(judge, [judge, *sys.argv])
+        os.execv(judge, [judge, "-B", *sys.argv])
     sys.exit(main())

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +105,15 @@ static void print_calls(struct sp_profile *profile, uint32_t index)
 	sp_calls_free(&calls);
 }
 
+static void print_event_metadata(struct sp_profile *profile, uint32_t index)
+{
+	char *json;
+
+	must(sp_profile_event_metadata(profile, index, &json, &error), sp_profile_path(profile));
+	printf("\"event_metadata\": %s, ", json ? json : "null");
+	free(json);
+}
+
 static void print_rows(struct sp_profile *profile)
 {
 	const struct sp_profile_info *info = sp_profile_info(profile);
@@ -125,10 +135,12 @@ static void print_rows(struct sp_profile *profile)
 		printf(", \"n\": %" PRIu64 ", \"total\": %" PRId64 ", \"self\": %" PRId64
 		       ", \"minimum\": %" PRId64 ", \"maximum\": %" PRId64 ", \"first\": %" PRId64
 		       ", \"last\": %" PRId64 ", \"start_minimum\": %" PRId64
-		       ", \"end_maximum\": %" PRId64 ", \"mean\": %.17g, \"m2\": %.17g, ",
+		       ", \"end_maximum\": %" PRId64 ", \"mean\": %.17g, \"m2\": %.17g"
+		       ", \"gpu_calls\": %" PRIu64 ", \"gpu_total\": %" PRId64 ", ",
 		       stats->calls, stats->total, stats->self, stats->minimum, stats->maximum,
 		       stats->first, stats->last, stats->start_minimum, stats->end_maximum,
-		       stats->mean, stats->m2);
+		       stats->mean, stats->m2, stats->gpu_calls, stats->gpu_total);
+		print_event_metadata(profile, i);
 		if (info->aggregate)
 			printf("\"calls\": null");
 		else
@@ -181,23 +193,175 @@ static void print_samples(struct sp_profile *profile)
 		printf("]"); \
 	} while (0)
 
-static void print_facts(const char *name, const struct sp_fact *facts, size_t n)
+/* JSON has neither NaN nor infinities, but Python reads these words. */
+static void print_real(double value)
 {
-	printf(",\n\"%s\": {", name);
+	if (isfinite(value))
+		printf("%.17g", value);
+	else
+		printf("%s", isnan(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity");
+}
+
+static void print_texts(const char *const *texts, size_t n)
+{
+	printf("[");
+	for (size_t i = 0; i < n; i++) {
+		printf("%s", i ? ", " : "");
+		print_text(texts[i]);
+	}
+	printf("]");
+}
+
+static void print_reals(const double *reals, size_t n)
+{
+	printf("[");
+	for (size_t i = 0; i < n; i++) {
+		printf("%s", i ? ", " : "");
+		print_real(reals[i]);
+	}
+	printf("]");
+}
+
+static void print_integers(const int64_t *numbers, size_t n)
+{
+	printf("[");
+	for (size_t i = 0; i < n; i++)
+		printf("%s%" PRId64, i ? ", " : "", numbers[i]);
+	printf("]");
+}
+
+static void print_fact(const struct sp_fact *fact)
+{
+	switch (fact->kind) {
+	case SP_FACT_NUMBER:
+		printf("%" PRId64, fact->number);
+		break;
+	case SP_FACT_REAL:
+		print_real(fact->real);
+		break;
+	case SP_FACT_BOOL:
+		printf("%s", fact->number ? "true" : "false");
+		break;
+	case SP_FACT_TEXT:
+		print_text(fact->text);
+		break;
+	default:
+		print_texts(fact->items, fact->n_items);
+	}
+}
+
+static void print_facts(const struct sp_fact *facts, size_t n)
+{
+	printf("{");
 	for (size_t i = 0; i < n; i++) {
 		printf("%s", i ? ", " : "");
 		print_text(facts[i].key);
 		printf(": ");
-		if (facts[i].is_number)
-			printf("%" PRId64, facts[i].number);
-		else
-			print_text(facts[i].text);
+		print_fact(&facts[i]);
 	}
 	printf("}");
 }
 
+static void print_perf_events(const struct sp_extras *extras)
+{
+	printf(",\n\"perf_events\": [");
+	for (size_t i = 0; i < extras->n_perf_events; i++) {
+		const struct sp_perf_events *one = &extras->perf_events[i];
+
+		printf("%s\n{\"rank\": %u, \"region\": ", i ? "," : "", one->rank);
+		print_text(one->region);
+		printf(", \"calls\": %" PRId64 ", \"names\": ", one->calls);
+		print_texts(one->names, one->n);
+		printf(", \"values\": [");
+		for (size_t k = 0; k < one->n; k++)
+			printf("%s%" PRIu64, k ? ", " : "", one->values[k]);
+		printf("]}");
+	}
+	printf("]");
+}
+
+static void print_line_profiles(const struct sp_extras *extras)
+{
+	printf(",\n\"line_profiles\": [");
+	for (size_t i = 0; i < extras->n_line_profiles; i++) {
+		const struct sp_line_profile *one = &extras->line_profiles[i];
+
+		printf("%s\n{\"rank\": %u, \"region\": ", i ? "," : "", one->rank);
+		print_text(one->region);
+		printf(", \"filename\": ");
+		print_text(one->filename);
+		printf(", \"function\": ");
+		print_text(one->function);
+		printf(", \"first_line\": %" PRId64 ", \"unit\": %.17g, \"source\": ",
+		       one->first_line, one->unit);
+		if (one->source)
+			print_text(one->source);
+		else
+			printf("null");
+		printf(", \"source_first_line\": %" PRId64 ", \"lines\": ",
+		       one->source ? one->source_first_line : 0);
+		print_integers(one->lines, one->n);
+		printf(", \"hits\": ");
+		print_integers(one->hits, one->n);
+		printf(", \"times\": ");
+		print_reals(one->times, one->n);
+		printf("}");
+	}
+	printf("]");
+}
+
+static void print_matrix(const char *name, const double *values, size_t rows, size_t columns)
+{
+	printf(", \"%s\": [", name);
+	for (size_t i = 0; i < rows; i++) {
+		printf("%s", i ? ", " : "");
+		print_reals(values + i * columns, columns);
+	}
+	printf("]");
+}
+
+static void print_likwid(const struct sp_extras *extras)
+{
+	printf(",\n\"likwid\": [");
+	for (size_t i = 0; i < extras->n_likwid; i++) {
+		const struct sp_likwid *one = &extras->likwid[i];
+
+		printf("%s\n{\"rank\": %u, \"tag\": ", i ? "," : "", one->rank);
+		print_text(one->tag);
+		printf(", \"group_id\": %" PRId64 ", \"group_name\": ", one->group_id);
+		print_text(one->group_name);
+		printf(", \"source\": ");
+		print_text(one->source);
+		printf(", \"cpus\": ");
+		print_integers(one->cpus, one->n_threads);
+		printf(", \"times\": ");
+		print_reals(one->times, one->n_threads);
+		printf(", \"call_counts\": ");
+		print_integers(one->call_counts, one->n_threads);
+		printf(", \"event_names\": ");
+		print_texts(one->event_names, one->n_events);
+		printf(", \"counter_names\": ");
+		print_texts(one->counter_names, one->n_counters);
+		print_matrix("events", one->events, one->n_events, one->n_threads);
+		printf(", \"metric_names\": ");
+		print_texts(one->metric_names, one->n_metrics);
+		print_matrix("metrics", one->metrics, one->n_metrics, one->n_threads);
+		printf("}");
+	}
+	printf("],\n\"likwid_environments\": [");
+	for (size_t i = 0; i < extras->n_likwid_environments; i++) {
+		const struct sp_likwid_environment *one = &extras->likwid_environments[i];
+
+		printf("%s\n{\"rank\": %u, \"facts\": ", i ? "," : "", one->rank);
+		print_facts(one->facts, one->n);
+		printf("}");
+	}
+	printf("]");
+}
+
 int main(int argc, char **argv)
 {
+	const struct sp_extras *extras;
 	const struct sp_fact *facts;
 	struct sp_profile *profile;
 	size_t n;
@@ -229,10 +393,17 @@ int main(int argc, char **argv)
 	PRINT_TABLE(losses, loss);
 	PRINT_TABLE(cuts, cut);
 	PRINT_TABLE(clocks, clock);
+	PRINT_TABLE(rank_facts, rank_fact);
+	must(sp_profile_extras(profile, &extras, &error), argv[1]);
+	print_perf_events(extras);
+	print_line_profiles(extras);
+	print_likwid(extras);
 	must(sp_profile_metadata(profile, &facts, &n, &error), argv[1]);
-	print_facts("metadata", facts, n);
+	printf(",\n\"metadata\": ");
+	print_facts(facts, n);
 	must(sp_profile_meta(profile, &facts, &n, &error), argv[1]);
-	print_facts("meta", facts, n);
+	printf(",\n\"meta\": ");
+	print_facts(facts, n);
 	printf("}\n");
 	sp_profile_free(profile);
 	return 0;
