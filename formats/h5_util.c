@@ -43,22 +43,32 @@ void sp_h5_init(void)
 	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }
 
+struct reason {
+	const char *text;
+	bool no_memory;
+};
+
 /* Keeps the innermost message: that is where it went wrong. */
 static herr_t keep_first(unsigned int n, const H5E_error2_t *entry, void *data)
 {
-	const char **first = data;
+	struct reason *reason = data;
 
-	if (!n && entry->desc)
-		*first = entry->desc;
+	if (n)
+		return 0;
+	reason->text = entry->desc;
+	reason->no_memory = entry->maj_num == H5E_RESOURCE &&
+			    (entry->min_num == H5E_NOSPACE || entry->min_num == H5E_CANTALLOC);
 	return 0;
 }
 
 static int failed(struct sp_error *error, int code, const char *what)
 {
-	const char *reason = NULL;
+	struct reason reason = {0};
 
 	H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, &reason);
-	sp_error_set(error, code, 0, "%s: %s", what, reason ? reason : "libhdf5 failed");
+	if (reason.no_memory)
+		code = -ENOMEM;
+	sp_error_set(error, code, 0, "%s: %s", what, reason.text ? reason.text : "libhdf5 failed");
 	H5Eclear2(H5E_DEFAULT);
 	return code;
 }

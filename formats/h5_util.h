@@ -22,7 +22,7 @@ void sp_h5_close(hid_t *id);
 /* Turns libhdf5's own printing off; idempotent. */
 void sp_h5_init(void);
 /* Failure of a libhdf5 call, in its words: "@what: reason". Reading gives -SP_E_DAMAGED, writing
- * the system's errno if one caused it, else -EIO. */
+ * the system's errno if one caused it, else -EIO; both -ENOMEM if it had no memory. */
 int sp_h5_read_failed(struct sp_error *error, const char *what);
 int sp_h5_write_failed(struct sp_error *error, const char *what);
 

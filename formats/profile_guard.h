@@ -7,11 +7,18 @@
  * error of the call that was waiting, with a sentence. Our own parsers (.spt, .sps, JSON) need no
  * child and get none. Everything of profile_read.h works on a guarded profile as on another.
  *
- * At most SP_GUARD_MAX_CHILDREN children live at once: the one used longest ago is ended, and
- * started again when its file is asked for something; a file that has changed meanwhile is refused
- * (device, inode, size and change time are compared). So thousands of files may be open.
+ * What is read forward is read ahead: the child fills the next block while the caller works on the
+ * last one.
  *
- * Not for a process with threads of its own that use libhdf5. SIGCHLD must not be ignored.
+ * At most SP_GUARD_MAX_CHILDREN children live at once: the one used longest ago is ended, after its
+ * tables and facts were received, and started again when its file is asked for calls or samples; a
+ * file that has changed meanwhile is refused with -ESTALE (device, inode, size and change time are
+ * compared). So thousands of files may be open.
+ *
+ * From one thread only, which must live as long as the profile (the child ends with it). A file
+ * that this process has open through libhdf5 itself cannot be opened at the same time. SIGCHLD must
+ * not be ignored, and nobody else may wait for any child there is. A fork of the process may go on
+ * with the profile: it gets a child of its own.
  */
 #ifndef SP_FORMATS_PROFILE_GUARD_H
 #define SP_FORMATS_PROFILE_GUARD_H
@@ -28,7 +35,9 @@ struct sp_guard_limits {
 	unsigned int cpu_seconds; /* of one call of profile_read.h; 0: 30 */
 };
 
-/* As sp_profile_open(). -SP_E_DAMAGED: the child died, or used up a limit. @limits may be NULL. */
+/* As sp_profile_open(). @limits may be NULL. This and every later call may fail with -SP_E_DAMAGED:
+ * the child died, or used up a limit, or did nothing for four times as long as its limit of CPU
+ * time; a profile whose child died stays so. */
 int sp_profile_open_guarded(const char *path, const struct sp_guard_limits *limits,
 			    struct sp_profile **ret_profile, struct sp_error *error);
 
