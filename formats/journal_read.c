@@ -101,8 +101,9 @@ static int next_block(struct sp_journal *j)
 		return stop(j, "a block's header is damaged");
 	if (left - sizeof(j->header) < j->header.bytes)
 		return stop_cut(j);
-	if (j->header.bytes > j->room) {
-		uint8_t *more = realloc(j->block, j->header.bytes);
+	/* Not NULL for an empty payload either. */
+	if (!j->block || j->header.bytes > j->room) {
+		uint8_t *more = realloc(j->block, j->header.bytes + 1);
 
 		if (!more)
 			return -ENOMEM;
