@@ -131,6 +131,11 @@ int sp_json_pull_next(struct sp_json_pull *json, struct sp_json_token *ret_token
 	return r;
 }
 
+bool sp_json_pull_failed(const struct sp_json_pull *json)
+{
+	return json->error.code;
+}
+
 int sp_json_pull_skip(struct sp_json_pull *json, const struct sp_json_token *token,
 		      struct sp_error *error)
 {

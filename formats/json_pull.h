@@ -39,7 +39,8 @@ struct sp_json_token {
 	enum sp_json_kind kind;
 	uint64_t offset; /* of its first byte */
 	/* Of a key and a text: escapes decoded, ended with a NUL that does not count, valid until
-	 * the next token. Half a surrogate pair, which is no character, reads as U+FFFD. */
+	 * the next token. Half a surrogate pair, which is no character, reads as U+FFFD. Of a
+	 * number: as it is written, except by sp_json_pull_integers(). */
 	const char *text;
 	size_t size;
 	bool has_nul; /* there is a NUL in the text: it is not a C string */
@@ -74,6 +75,8 @@ void sp_json_pull_close(struct sp_json_pull *json);
  * -SP_E_DAMAGED if it is not JSON; or what the refill or the sink returned. */
 int sp_json_pull_next(struct sp_json_pull *json, struct sp_json_token *ret_token,
 		      struct sp_error *error);
+/* Whether the text was found not to be JSON, or could not be read to its end. */
+bool sp_json_pull_failed(const struct sp_json_pull *json);
 /* Skips what @token begins: to the end of the object or array, nothing for another value. */
 int sp_json_pull_skip(struct sp_json_pull *json, const struct sp_json_token *token,
 		      struct sp_error *error);

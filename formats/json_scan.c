@@ -361,6 +361,8 @@ int sp_json_scan_number(struct sp_json_pull *json, struct sp_json_token *token)
 		return c < 0 ? sp_json_scan_ended(json)
 			     : sp_json_scan_fail(json, -SP_E_DAMAGED, token->offset,
 						 "is not JSON: a number is badly written");
+	token->text = json->text;
+	token->size = json->size;
 	token->is_integer = whole && parse_integer(json->text, &token->number);
 	if (token->is_integer) {
 		token->real = (double)token->number;

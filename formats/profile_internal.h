@@ -85,6 +85,15 @@ void sp_profile_find_origin(struct sp_profile *profile);
 /* profile_order.c: the rows of a rank, ascending; valid until free. */
 int sp_profile_rows_of_rank(struct sp_profile *profile, uint32_t rank, const uint32_t **ret_rows,
 			    uint32_t *ret_n, struct sp_error *error);
+/* Fills the wanted columns of @n calls with what they are in a file that does not have them. */
+static inline void sp_calls_fill_defaults(const struct sp_calls *calls, size_t n)
+{
+#define SP_CALL_COLUMN(type, field, path, default, doc) \
+	for (size_t i = 0; calls->field && i < n; i++) \
+		calls->field[i] = (default);
+#include "formats/profile_tables.def"
+#undef SP_CALL_COLUMN
+}
 /* All statistics unknown, but the number of calls. */
 struct sp_stats sp_profile_unknown_stats(uint64_t calls);
 

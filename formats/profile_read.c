@@ -30,6 +30,8 @@ static const struct {
 	{SP_FORMAT_SPS, "sps", "SCOPESMP", 8},
 	{SP_FORMAT_HDF5, "hdf5", "\211HDF\r\n\032\n", 8},
 	{SP_FORMAT_JOURNAL, "journal", SP_JOURNAL_MAGIC, sizeof(SP_JOURNAL_MAGIC) - 1},
+	{SP_FORMAT_JSON, "json", "{", 1},
+	{SP_FORMAT_JSON, "json", "\037\213", 2}, /* gzip: nothing else of ours is packed */
 };
 
 const char *sp_format_name(enum sp_format format)
@@ -38,6 +40,17 @@ const char *sp_format_name(enum sp_format format)
 		if (formats[i].format == format)
 			return formats[i].name;
 	return "none";
+}
+
+/* JSON may begin with blanks. */
+static bool begins_with_brace(int fd)
+{
+	char text[4096];
+	ssize_t got = pread(fd, text, sizeof(text), 0), at = 0;
+
+	while (at < got && memchr(" \t\r\n", text[at], 4))
+		at++;
+	return at < got && text[at] == '{';
 }
 
 int sp_format_detect(const char *path, enum sp_format *ret_format, struct sp_error *error)
@@ -60,6 +73,8 @@ int sp_format_detect(const char *path, enum sp_format *ret_format, struct sp_err
 		    memcmp(start, "SCOPE", 5) != 0)
 			memcpy(start, signature, sizeof(start));
 	}
+	if (!r && begins_with_brace(fd))
+		strcpy(start, "{");
 	close(fd);
 	if (r)
 		return sp_error_set(error, r, 0, "cannot be read: %s", strerror(-r));
@@ -71,7 +86,8 @@ int sp_format_detect(const char *path, enum sp_format *ret_format, struct sp_err
 	}
 	return sp_error_set(
 		error, -SP_E_FORMAT, 0,
-		size ? "is neither a profile (.h5), a trace (.spt), samples (.sps) nor a journal"
+		size ? "is neither a profile (.h5, .json, .json.gz), a trace (.spt), samples "
+		       "(.sps) nor a journal"
 		     : "is empty");
 }
 
@@ -243,6 +259,9 @@ int sp_profile_open(const char *path, struct sp_profile **ret_profile, struct sp
 		break;
 	case SP_FORMAT_HDF5:
 		r = sp_profile_open_h5(profile, error);
+		break;
+	case SP_FORMAT_JSON:
+		r = sp_profile_open_json(profile, error);
 		break;
 	default:
 		r = sp_error_set(error, -SP_E_FORMAT, 0,
