@@ -320,3 +320,12 @@ int sp_h5_profile_check(struct sp_profile *profile, struct sp_profile_check *che
 
 	return sp_h5_check(h5->file, profile->path, check, error);
 }
+
+int sp_profile_check(struct sp_profile *profile, struct sp_profile_check *check,
+		     struct sp_error *error)
+{
+	if (profile->ops->check)
+		return profile->ops->check(profile, check, error);
+	check->done = true; /* opening and reading see all of the other formats */
+	return 0;
+}
