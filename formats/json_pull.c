@@ -170,10 +170,9 @@ static bool quick_integer(struct sp_json_pull *json, int64_t *ret_number)
 	negative = *at == '-';
 	at += negative;
 	digits = at;
-	while (*at >= '0' && *at <= '9' && at - digits < 19)
+	while (*at >= '0' && *at <= '9' && at - digits < 18)
 		number = 10 * number + (*at++ - '0');
-	if (at == digits || at - digits > 18 || (*digits == '0' && at - digits > 1) ||
-	    (*at != ',' && *at != ']'))
+	if (at == digits || (*digits == '0' && at - digits > 1) || (*at != ',' && *at != ']'))
 		return false;
 	*ret_number = negative ? -number : number;
 	json->at = (size_t)(at - json->buffer);
