@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "formats/codec.h"
-#include "formats/profile_read.h"
+#include "formats/profile_guard.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/cli.h"
 #include "userspace/base/units.h"
@@ -107,7 +107,7 @@ static int show(struct sp_dump *dump, const char *path)
 	int r = sp_format_detect(path, &format, &error);
 
 	if (r == 0 && format != SP_FORMAT_JOURNAL)
-		r = sp_profile_open(path, &profile, &error);
+		r = sp_profile_open_guarded(path, NULL, &profile, &error);
 	if (r == 0)
 		r = profile ? sp_dump_profile(dump, profile, &error)
 			    : sp_dump_journal(dump, path, &error);

@@ -18,6 +18,7 @@ static const struct sp_command commands[] = {
 	{"summary", "per region: calls, time, self time, share", sp_cmd_summary},
 	{"lines", "per region: the hottest source lines", sp_cmd_lines},
 	{"dump", "every record of a file", sp_cmd_dump},
+	{"verify", "whether files are whole and right", sp_cmd_verify},
 	{"recover", "make the final files from a journal", sp_cmd_recover},
 };
 

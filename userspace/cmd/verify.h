@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * verify.h - the parts of sp-report verify: what was found in a file, and who looks for it.
+ *
+ * A finding is an error if FORMAT.md says that a reader refuses it, or that it cannot be (a table's
+ * row that is not there, statistics that are not those of the calls); the first one ends the check.
+ * Everything else that is odd is a warning, counted, with the place of the first.
+ */
+#ifndef SP_CMD_VERIFY_H
+#define SP_CMD_VERIFY_H
+
+#include "formats/profile_read.h"
+#include "userspace/base/log.h"
+
+enum sp_finding {
+	SP_FIND_NONE,
+	/* warnings */
+	SP_FIND_REVERSED,
+	SP_FIND_UNORDERED,
+	SP_FIND_PARENT_LATER,
+	SP_FIND_CALL_THREAD,
+	SP_FIND_CALL_TASK,
+	SP_FIND_CHILD_LONGER,
+	SP_FIND_FLAGS,
+	SP_FIND_CROSSING,
+	SP_FIND_SELF_LARGER,
+	SP_FIND_THREAD_TWICE,
+	SP_FIND_TASK_TWICE,
+	SP_FIND_TABLE_TIMES,
+	SP_FIND_MODULE_RANGE,
+	SP_FIND_SAMPLE_RANK,
+	SP_FIND_BEYOND,
+	SP_FIND_METADATA,
+	SP_FIND_TICKS,
+	SP_FIND_UNKNOWN_EVENTS,
+	SP_FIND_UNKNOWN_BLOCKS,
+	SP_FIND_LANES,
+	SP_FIND_SITES,
+	SP_FIND_N,
+};
+
+struct sp_verdict {
+	struct sp_error error; /* code 0: it is good */
+	struct sp_tally {
+		uint64_t count;
+		char first[192]; /* its place */
+	} findings[SP_FIND_N];
+	/* What was read. */
+	enum sp_format format;
+	int version;
+	uint64_t regions, rows, calls, samples, frames, objects, attributes, events, blocks, bytes;
+	uint64_t dangling;  /* calls whose parent was not recorded, which is fine */
+	uint64_t done, all; /* progress, in whatever unit */
+	const char *path;
+};
+
+/* Counts a warning; the place is a sentence's end: "call 3 of row 1 (\"solve\" on rank 0)". */
+void sp_verdict_warn(struct sp_verdict *verdict, enum sp_finding finding, const char *format, ...)
+	SP_PRINTF(3, 4);
+/* The text of a warning: what, how often, where first. To free(), NULL without memory. */
+char *sp_verdict_tell(const struct sp_verdict *verdict, enum sp_finding finding);
+/* Shows how far it is, on terminals, a few times a second. */
+void sp_verdict_progress(struct sp_verdict *verdict, uint64_t more);
+
+/* Each looks at everything and fills in the verdict; 0, or the code of the error. */
+int sp_verify_profile(struct sp_verdict *verdict, struct sp_profile *profile);
+int sp_verify_journal(struct sp_verdict *verdict, const char *path);
+
+/* Shares of sp_verify_profile(). */
+int sp_verify_calls(struct sp_verdict *verdict, struct sp_profile *profile);
+int sp_verify_ids(struct sp_verdict *verdict, struct sp_profile *profile, uint32_t rank);
+int sp_verify_tables(struct sp_verdict *verdict, struct sp_profile *profile);
+int sp_verify_samples(struct sp_verdict *verdict, struct sp_profile *profile);
+
+#endif
