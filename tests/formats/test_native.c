@@ -259,7 +259,6 @@ static void test_spt_version_1(void)
 	const char *path = check_path(work, "one.spt");
 	struct sp_spt_writer *writer;
 	struct sp_spt_reader *reader;
-	struct sp_error error = {0};
 	int64_t start, end;
 
 	MUST(sp_spt_writer_open(path, SP_OUTPUT_REPLACE, 1, 7, regions, 2, &writer, &error));

@@ -13,6 +13,9 @@
 struct sp_write_options {
 	unsigned int output_flags; /* SP_OUTPUT_* */
 	const char *label;	   /* replaces the profile's, NULL: keep */
+	/* Metadata for a profile that has none of the same key. Not in .spt and .sps. */
+	const struct sp_fact *defaults;
+	size_t n_defaults;
 	/* HDF5 */
 	unsigned int gzip;    /* 0 … 9 or SP_H5_GZIP_AUTO */
 	unsigned int threads; /* 0: all CPUs */
@@ -20,8 +23,11 @@ struct sp_write_options {
 	bool aggregate;	      /* statistics only */
 	/* .spt */
 	int version; /* 0: newest */
-	/* Called now and then with the calls and samples written so far and in all. NULL: not. */
-	void (*progress)(void *data, uint64_t done, uint64_t total);
+	/* .sps: all samples of the rank are in [first_sample, end_sample); both 0: unknown. */
+	uint64_t first_sample, end_sample;
+	/* Called now and then with the calls and samples written so far and in all. What is not 0
+	 * ends the writing, and is returned. NULL: not called. */
+	int (*progress)(void *data, uint64_t done, uint64_t total);
 	void *progress_data;
 };
 

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * write_h5.c - a profile as HDF5.
+ *
+ * Everything that profile_read.h can give arrives. Rows go out by rank, then in the profile's
+ * order; tables whole and in their order, so references between them hold; only ids of regions
+ * change, where the writer numbers them otherwise.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/h5_write.h"
+#include "userspace/base/cleanup.h"
+#include "userspace/export/write.h"
+
+enum {
+	CALLS = 1 << 18,     /* read and written at once */
+	SAMPLES = 1 << 12,   /* the same */
+	MAX_FRAMES = 1 << 20 /* of a stack; a damaged file may claim any number */
+};
+
+struct copy {
+	struct sp_profile *profile;
+	const struct sp_profile_info *info;
+	const struct sp_write_options *options;
+	struct sp_h5_writer *writer;
+	uint32_t *regions; /* id in the file */
+	bool aggregate;
+	uint64_t done, total;
+};
+
+static int out_of_memory(struct sp_error *error)
+{
+	return sp_error_set(error, -ENOMEM, 0, "out of memory");
+}
+
+static int progress(struct copy *copy, uint64_t more)
+{
+	copy->done += more;
+	return copy->options->progress ? copy->options->progress(copy->options->progress_data,
+								 copy->done, copy->total)
+				       : 0;
+}
+
+/* ---- regions and rows ---- */
+
+static int copy_regions(struct copy *copy, struct sp_error *error)
+{
+	int r = 0;
+
+	copy->regions = calloc((size_t)copy->info->n_regions + 1, sizeof(*copy->regions));
+	if (!copy->regions)
+		return out_of_memory(error);
+	for (uint32_t i = 0; r == 0 && i < copy->info->n_regions; i++)
+		r = sp_h5_writer_add_region(copy->writer, sp_profile_region(copy->profile, i),
+					    &copy->regions[i], error);
+	return r;
+}
+
+struct order {
+	uint32_t rank, row;
+};
+
+static int compare_order(const void *a, const void *b)
+{
+	const struct order *one = a, *two = b;
+
+	if (one->rank != two->rank)
+		return one->rank < two->rank ? -1 : 1;
+	return one->row < two->row ? -1 : one->row > two->row;
+}
+
+/* The rows by rank; to free(). */
+static struct order *order_rows(const struct copy *copy)
+{
+	uint32_t n = copy->info->n_rows;
+	struct order *order = calloc((size_t)n + 1, sizeof(*order));
+
+	for (uint32_t i = 0; order && i < n; i++)
+		order[i] = (struct order){sp_profile_row(copy->profile, i)->rank, i};
+	if (order)
+		qsort(order, n, sizeof(*order), compare_order);
+	return order;
+}
+
+static int copy_calls(struct copy *copy, uint32_t row, uint64_t n, struct sp_calls *calls,
+		      struct sp_error *error)
+{
+	int r = 0;
+
+	for (uint64_t at = 0; r == 0 && at < n; at += CALLS) {
+		size_t some = n - at < CALLS ? (size_t)(n - at) : CALLS;
+
+		r = sp_profile_read_calls(copy->profile, row, at, some, calls, error);
+		if (r == 0)
+			r = sp_h5_writer_add_calls(copy->writer, calls, some, error);
+		if (r == 0)
+			r = progress(copy, some);
+	}
+	return r;
+}
+
+static int copy_row(struct copy *copy, uint32_t number, struct sp_calls *calls,
+		    struct sp_error *error)
+{
+	const struct sp_row *from = sp_profile_row(copy->profile, number);
+	sp_cleanup(sp_freep) char *metadata = NULL;
+	struct sp_h5_row row = {
+		.region = copy->regions[from->region],
+		.rank = from->rank,
+		.source_file = from->source_file,
+		.source_line = from->source_line,
+		.source_text = from->source_text,
+		.tags = from->tags,
+		.self_ns = from->stats.self,
+		.stats = copy->aggregate ? &from->stats : NULL,
+	};
+	int r = 0;
+
+	if (!copy->aggregate && copy->info->has_event_metadata)
+		r = sp_profile_event_metadata(copy->profile, number, &metadata, error);
+	row.event_metadata = metadata;
+	if (r == 0)
+		r = sp_h5_writer_begin_row(copy->writer, &row, error);
+	return r < 0 || copy->aggregate ? r
+					: copy_calls(copy, number, from->stats.calls, calls, error);
+}
+
+static int copy_rows(struct copy *copy, struct sp_error *error)
+{
+	sp_cleanup(sp_freep) struct order *order = order_rows(copy);
+	struct sp_calls calls = {0};
+	uint64_t longest = 1;
+	int r = 0;
+
+	if (!order)
+		return out_of_memory(error);
+	for (uint32_t i = 0; i < copy->info->n_rows; i++) {
+		uint64_t n = sp_profile_row(copy->profile, i)->stats.calls;
+
+		longest = n > longest ? n : longest;
+	}
+	if (!copy->aggregate &&
+	    sp_calls_alloc(&calls, longest < CALLS ? (size_t)longest : CALLS, copy->info->columns))
+		return out_of_memory(error);
+	for (uint32_t i = 0; r == 0 && i < copy->info->n_rows; i++)
+		r = copy_row(copy, order[i].row, &calls, error);
+	sp_calls_free(&calls);
+	return r;
+}
+
+/* ---- tables ---- */
+
+static int copy_threads_and_tasks(struct copy *copy, struct sp_error *error)
+{
+	const struct sp_thread_row *threads;
+	const struct sp_task_row *tasks;
+	size_t n;
+	int r = sp_profile_threads(copy->profile, &threads, &n, error);
+
+	if (r == 0)
+		r = sp_h5_writer_add_threads(copy->writer, threads, n, error);
+	if (r == 0)
+		r = sp_profile_tasks(copy->profile, &tasks, &n, error);
+	return r ? r : sp_h5_writer_add_tasks(copy->writer, tasks, n, error);
+}
+
+/* A region of a table: its id in the file. */
+static uint32_t map_region(const struct copy *copy, uint32_t region)
+{
+	return region < copy->info->n_regions ? copy->regions[region] : region;
+}
+
+static int copy_sites_and_cuts(struct copy *copy, struct sp_error *error)
+{
+	const struct sp_site_row *sites;
+	const struct sp_cut_row *cuts;
+	size_t n;
+	int r = sp_profile_sites(copy->profile, &sites, &n, error);
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		struct sp_site_row site = sites[i];
+
+		site.region = map_region(copy, site.region);
+		r = sp_h5_writer_add_sites(copy->writer, &site, 1, error);
+	}
+	if (r == 0)
+		r = sp_profile_cuts(copy->profile, &cuts, &n, error);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		struct sp_cut_row cut = cuts[i];
+
+		cut.region = map_region(copy, cut.region);
+		r = sp_h5_writer_add_cuts(copy->writer, &cut, 1, error);
+	}
+	return r;
+}
+
+#define COPY_TABLE(singular, plural) \
+	static int copy_##plural(struct copy *copy, struct sp_error *error) \
+	{ \
+		const struct sp_##singular##_row *rows; \
+		size_t n; \
+		int r = sp_profile_##plural(copy->profile, &rows, &n, error); \
+\
+		return r ? r : sp_h5_writer_add_##plural(copy->writer, rows, n, error); \
+	}
+
+COPY_TABLE(module, modules)
+COPY_TABLE(process, processes)
+COPY_TABLE(loss, losses)
+COPY_TABLE(clock, clocks)
+COPY_TABLE(rank_fact, rank_facts)
+
+/* ---- samples ---- */
+
+struct sample_block {
+	struct sp_sample_row rows[SAMPLES];
+	uint64_t offsets[SAMPLES + 1];
+};
+
+/* Stacks are read many at once, as far as the room goes. */
+struct frames {
+	uint64_t first;
+	size_t n, room;
+	uint64_t *values;
+};
+
+/* Makes @n frames from @first on be there; reads on to @end at most. */
+static int need_frames(struct copy *copy, struct frames *frames, uint64_t first, size_t n,
+		       uint64_t end, struct sp_error *error)
+{
+	uint64_t some = end - first;
+
+	if (first >= frames->first && first + n <= frames->first + frames->n)
+		return 0;
+	some = some > MAX_FRAMES / 8 ? MAX_FRAMES / 8 : some;
+	some = some < n ? n : some;
+	if (some > frames->room) {
+		free(frames->values);
+		frames->room = 0;
+		frames->values = calloc(some, sizeof(*frames->values));
+		if (!frames->values)
+			return out_of_memory(error);
+		frames->room = (size_t)some;
+	}
+	frames->n = 0;
+	frames->first = first;
+	frames->n = (size_t)some;
+	return sp_profile_read_frames(copy->profile, first, frames->n, frames->values, error);
+}
+
+static int copy_block(struct copy *copy, uint64_t first, size_t n, struct sample_block *block,
+		      struct frames *frames, struct sp_error *error)
+{
+	int r = sp_profile_read_samples(copy->profile, first, n, block->rows, error);
+
+	if (r == 0)
+		r = sp_profile_read_stack_offsets(copy->profile, first, n, block->offsets, error);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		struct sp_sample_row *sample = &block->rows[i];
+		uint64_t at = block->offsets[i], depth = block->offsets[i + 1] - at;
+
+		if (block->offsets[i + 1] < at || depth > MAX_FRAMES)
+			return sp_error_set(error, -SP_E_COUNT, 0,
+					    "sample %llu has a stack of %llu frames; at most %d "
+					    "are allowed",
+					    (unsigned long long)(first + i),
+					    (unsigned long long)depth, MAX_FRAMES);
+		if (depth)
+			r = need_frames(copy, frames, at, (size_t)depth, block->offsets[n], error);
+		if (sample->region >= 0)
+			sample->region = map_region(copy, (uint32_t)sample->region);
+		if (r == 0)
+			r = sp_h5_writer_add_sample(copy->writer, sample,
+						    depth ? frames->values + (at - frames->first)
+							  : NULL,
+						    (size_t)depth, error);
+	}
+	return r;
+}
+
+static int copy_samples(struct copy *copy, struct sp_error *error)
+{
+	sp_cleanup(sp_freep) struct sample_block *block = malloc(sizeof(*block));
+	struct frames frames = {0};
+	uint64_t n = copy->info->n_samples;
+	int r = block ? 0 : out_of_memory(error);
+
+	for (uint64_t at = 0; r == 0 && at < n; at += SAMPLES) {
+		size_t some = n - at < SAMPLES ? (size_t)(n - at) : SAMPLES;
+
+		r = copy_block(copy, at, some, block, &frames, error);
+		if (r == 0)
+			r = progress(copy, some);
+	}
+	free(frames.values);
+	return r;
+}
+
+/* ---- extras and facts ---- */
+
+static int copy_extras(struct copy *copy, struct sp_error *error)
+{
+	struct sp_h5_writer *writer = copy->writer;
+	const struct sp_extras *extras;
+	int r = sp_profile_extras(copy->profile, &extras, error);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; r == 0 && i < extras->n_perf_events; i++)
+		r = sp_h5_writer_add_perf_events(writer, &extras->perf_events[i], error);
+	for (size_t i = 0; r == 0 && i < extras->n_line_profiles; i++)
+		r = sp_h5_writer_add_line_profile(writer, &extras->line_profiles[i], error);
+	for (size_t i = 0; r == 0 && i < extras->n_likwid_environments; i++)
+		r = sp_h5_writer_add_likwid_environment(writer, &extras->likwid_environments[i],
+							error);
+	for (size_t i = 0; r == 0 && i < extras->n_likwid; i++)
+		r = sp_h5_writer_add_likwid(writer, &extras->likwid[i], error);
+	return r;
+}
+
+/* What only .sps files know of themselves becomes facts. */
+static int set_sampling(struct copy *copy, const struct sp_fact *meta, size_t n,
+			struct sp_error *error)
+{
+	const struct sp_profile_info *info = copy->info;
+	int r = 0;
+
+	if (info->hz >= 0 && !sp_fact_find(meta, n, "sample_hz"))
+		r = sp_h5_writer_set_meta_number(copy->writer, "sample_hz", info->hz, error);
+	if (r == 0 && info->ticks >= 0 && !sp_fact_find(meta, n, "sample_ticks"))
+		r = sp_h5_writer_set_meta_number(copy->writer, "sample_ticks", info->ticks, error);
+	return r;
+}
+
+static int copy_facts(struct copy *copy, struct sp_error *error)
+{
+	const struct sp_write_options *options = copy->options;
+	const struct sp_fact *facts;
+	size_t n;
+	int r = sp_profile_meta(copy->profile, &facts, &n, error);
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = sp_h5_writer_set_meta_fact(copy->writer, &facts[i], error);
+	if (r == 0)
+		r = set_sampling(copy, facts, n, error);
+	if (r == 0)
+		r = sp_profile_metadata(copy->profile, &facts, &n, error);
+	for (size_t i = 0; r == 0 && i < options->n_defaults; i++)
+		if (!sp_fact_find(facts, n, options->defaults[i].key))
+			r = sp_h5_writer_set_metadata_fact(copy->writer, &options->defaults[i],
+							   error);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (strcmp(facts[i].key, "start_time_ns") != 0) /* the writer's */
+			r = sp_h5_writer_set_metadata_fact(copy->writer, &facts[i], error);
+	if (r == 0 && options->label)
+		r = sp_h5_writer_set_metadata(copy->writer, "label", options->label, error);
+	return r;
+}
+
+/* ---- all of it ---- */
+
+static int copy_all(struct copy *copy, struct sp_error *error)
+{
+	static int (*const steps[])(struct copy *, struct sp_error *) = {
+		copy_regions,	     copy_rows,	   copy_threads_and_tasks,
+		copy_sites_and_cuts, copy_modules, copy_processes,
+		copy_losses,	     copy_clocks,  copy_rank_facts,
+		copy_samples,	     copy_extras,  copy_facts,
+	};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sp_array_size(steps); i++)
+		r = steps[i](copy, error);
+	return r ? r : sp_h5_writer_commit(copy->writer, error);
+}
+
+/* Where the timeline begins. Without any statement about it: at the first call of a row, since
+ * calls stand in order of entry. */
+static int find_start(struct sp_profile *profile, int64_t *ret_start, struct sp_error *error)
+{
+	const struct sp_profile_info *info = sp_profile_info(profile);
+	int64_t start = info->start_time_ns, first;
+	bool known = start != 0;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && !info->aggregate && i < info->n_rows; i++) {
+		const struct sp_stats *stats = &sp_profile_row(profile, i)->stats;
+
+		if (!stats->calls || stats->m2 >= 0)
+			continue;
+		r = sp_profile_read_calls(profile, i, 0, 1, &(struct sp_calls){.start = &first},
+					  error);
+		if (r == 0 && (!known || first < start)) {
+			start = first;
+			known = true;
+		}
+	}
+	*ret_start = start;
+	return r;
+}
+
+int sp_write_h5(struct sp_profile *profile, const char *path,
+		const struct sp_write_options *options, struct sp_error *error)
+{
+	const struct sp_profile_info *info = sp_profile_info(profile);
+	struct copy copy = {
+		.profile = profile,
+		.info = info,
+		.options = options,
+		.aggregate = options->aggregate || info->aggregate,
+	};
+	struct sp_h5_options h5 = {
+		.output_flags = options->output_flags,
+		.columns = copy.aggregate ? 0 : info->columns,
+		.gzip = options->gzip,
+		.threads = options->threads,
+		.schema = options->schema,
+		.aggregate = copy.aggregate,
+		.event_metadata = !copy.aggregate && info->has_event_metadata,
+	};
+	int r = 0;
+
+	/* Aggregates are all that remains of the calls. */
+	if (options->aggregate)
+		r = sp_profile_complete(profile, UINT64_MAX, error);
+	if (r == 0)
+		r = find_start(profile, &h5.start_time_ns, error);
+	if (r < 0)
+		return r;
+	copy.total = info->n_samples + (copy.aggregate ? 0 : info->n_calls);
+	r = sp_h5_writer_open(path, &h5, &copy.writer, error);
+	if (r == 0)
+		r = copy_all(&copy, error);
+	sp_h5_writer_free(copy.writer);
+	free(copy.regions);
+	return r;
+}
