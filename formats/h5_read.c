@@ -70,43 +70,31 @@ int sp_h5_exists(hid_t file, const char *path, struct sp_error *error)
 	}
 }
 
-/* Refuses storage outside the file, and names a filter that is missing. */
-static int check_properties(hid_t dataset, const char *path, struct sp_error *error)
+/* The lengths of the @n_dims sides of a data set. None at all (a null data space) is no element. */
+static int read_shape(hid_t dataset, const char *path, int n_dims, uint64_t *ret_sides,
+		      struct sp_error *error)
 {
-	sp_cleanup_h5 hid_t properties = H5Dget_create_plist(dataset);
-	int n;
+	sp_cleanup_h5 hid_t space = H5Dget_space(dataset);
+	hsize_t sides[H5S_MAX_RANK] = {0};
 
-	if (properties < 0)
+	if (space < 0)
 		return sp_h5_read_failed(error, path);
-	if (H5Pget_layout(properties) == H5D_VIRTUAL || H5Pget_external_count(properties) > 0)
-		return sp_error_set(error, -SP_E_DAMAGED, 0, "%s has its data in another file",
-				    path);
-	n = H5Pget_nfilters(properties);
-	for (int i = 0; i < n; i++) {
-		unsigned int flags, config;
-		size_t n_values = 0;
-		char name[64] = "";
-		H5Z_filter_t filter = H5Pget_filter2(properties, (unsigned int)i, &flags, &n_values,
-						     NULL, sizeof(name), name, &config);
-
-		if (filter < 0)
-			return sp_h5_read_failed(error, path);
-		if (H5Zfilter_avail(filter) <= 0)
-			return sp_error_set(
-				error, -ENOTSUP, 0,
-				"%s is compressed with filter %d (%s), which the HDF5 library "
-				"here does not have; install its plugin or set HDF5_PLUGIN_PATH",
-				path, (int)filter, name[0] ? name : "no name");
-	}
+	if (H5Sget_simple_extent_type(space) != H5S_NULL &&
+	    (H5Sget_simple_extent_ndims(space) != n_dims ||
+	     H5Sget_simple_extent_dims(space, sides, NULL) != n_dims))
+		return sp_error_set(error, -SP_E_DAMAGED, 0, "%s is not %s-dimensional", path,
+				    n_dims == 1 ? "one" : "two");
+	for (int i = 0; i < n_dims; i++)
+		ret_sides[i] = sides[i];
 	return 0;
 }
 
-int sp_h5_open_dataset(hid_t file, const char *path, bool required, hid_t *ret_dataset,
-		       uint64_t *ret_length, struct sp_error *error)
+static int open_shaped(hid_t file, const char *path, bool required, int n_dims, hid_t *ret_dataset,
+		       uint64_t *ret_sides, struct sp_error *error)
 {
 	sp_cleanup_h5 hid_t object = -1;
-	sp_cleanup_h5 hid_t space = -1;
-	hsize_t length = 0;
+	sp_cleanup_h5 hid_t access = -1;
+	uint64_t sides[2] = {0};
 	int r = sp_h5_exists(file, path, error);
 
 	if (r < 0)
@@ -115,7 +103,7 @@ int sp_h5_open_dataset(hid_t file, const char *path, bool required, hid_t *ret_d
 		return sp_error_set(error, -SP_E_MISSING, 0, "has no data set %s", path);
 	if (!r) {
 		*ret_dataset = -1;
-		*ret_length = 0;
+		*ret_sides = 0;
 		return 0;
 	}
 	object = H5Oopen(file, path, H5P_DEFAULT);
@@ -123,29 +111,40 @@ int sp_h5_open_dataset(hid_t file, const char *path, bool required, hid_t *ret_d
 		return sp_h5_read_failed(error, path);
 	if (H5Iget_type(object) != H5I_DATASET)
 		return sp_error_set(error, -SP_E_DAMAGED, 0, "%s is not a data set", path);
-	space = H5Dget_space(object);
-	if (space < 0)
-		return sp_h5_read_failed(error, path);
-	if (H5Sget_simple_extent_ndims(space) != 1 ||
-	    H5Sget_simple_extent_dims(space, &length, NULL) != 1)
-		return sp_error_set(error, -SP_E_DAMAGED, 0, "%s is not one-dimensional", path);
-	r = check_properties(object, path, error);
+	r = read_shape(object, path, n_dims, sides, error);
+	if (!r)
+		r = sp_h5_check_properties(object, path, &access, error);
 	if (r)
 		return r;
+	if (access >= 0) { /* only who opens it can size its cache */
+		sp_h5_close(&object);
+		object = H5Dopen2(file, path, access);
+		if (object < 0)
+			return sp_h5_read_failed(error, path);
+	}
 	*ret_dataset = object;
-	*ret_length = length;
+	for (int i = 0; i < n_dims; i++)
+		ret_sides[i] = sides[i];
 	object = -1;
 	return 0;
 }
 
-static H5T_class_t element_class(hid_t dataset)
+int sp_h5_open_dataset(hid_t file, const char *path, bool required, hid_t *ret_dataset,
+		       uint64_t *ret_length, struct sp_error *error)
 {
-	sp_cleanup_h5 hid_t type = H5Dget_type(dataset);
-
-	return type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
+	return open_shaped(file, path, required, 1, ret_dataset, ret_length, error);
 }
 
-static int check_length(const char *path, uint64_t length, uint64_t wanted, struct sp_error *error)
+static bool holds_numbers(hid_t dataset, bool reals)
+{
+	sp_cleanup_h5 hid_t type = H5Dget_type(dataset);
+	H5T_class_t class = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
+
+	/* An enumeration is how h5py stores truth values. */
+	return class == H5T_INTEGER || class == H5T_ENUM || (reals && class == H5T_FLOAT);
+}
+
+int sp_h5_check_length(const char *path, uint64_t length, uint64_t wanted, struct sp_error *error)
 {
 	if (wanted == SP_H5_ANY_LENGTH || length == wanted)
 		return 0;
@@ -164,10 +163,10 @@ int sp_h5_open_numbers(hid_t file, const char *path, bool required, uint64_t len
 	if (r)
 		return r;
 	if (dataset >= 0) {
-		if (element_class(dataset) != H5T_INTEGER)
+		if (!holds_numbers(dataset, false))
 			return sp_error_set(error, -SP_E_DAMAGED, 0, "%s does not hold integers",
 					    path);
-		r = check_length(path, found, length, error);
+		r = sp_h5_check_length(path, found, length, error);
 		if (r)
 			return r;
 	}
@@ -187,10 +186,27 @@ static H5T_conv_ret_t refuse_clipping(H5T_conv_except_t what, hid_t from, hid_t 
 	(void)to;
 	(void)value;
 	(void)result;
-	if (what != H5T_CONV_EXCEPT_RANGE_HI && what != H5T_CONV_EXCEPT_RANGE_LOW)
+	if (what == H5T_CONV_EXCEPT_PRECISION || what == H5T_CONV_EXCEPT_TRUNCATE)
 		return H5T_CONV_UNHANDLED;
 	*(bool *)data = true;
 	return H5T_CONV_ABORT;
+}
+
+/* Reads what is selected in @file (H5S_ALL: everything). */
+static int read_selected(hid_t dataset, const char *path, hid_t memory_type, hid_t memory,
+			 hid_t file, void *ret_values, struct sp_error *error)
+{
+	sp_cleanup_h5 hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
+	bool clipped = false;
+
+	if (transfer >= 0 && H5Pset_type_conv_cb(transfer, refuse_clipping, &clipped) >= 0 &&
+	    H5Dread(dataset, memory_type, memory, file, transfer, ret_values) >= 0)
+		return 0;
+	if (!clipped)
+		return sp_h5_dataset_failed(dataset, path, error);
+	H5Eclear2(H5E_DEFAULT);
+	return sp_error_set(error, -SP_E_COUNT, 0, "%s has a number that is negative or too large",
+			    path);
 }
 
 int sp_h5_read_slab(hid_t dataset, const char *path, hid_t memory_type, uint64_t first, uint64_t n,
@@ -199,46 +215,15 @@ int sp_h5_read_slab(hid_t dataset, const char *path, hid_t memory_type, uint64_t
 	hsize_t at = first, count = n;
 	sp_cleanup_h5 hid_t file = -1;
 	sp_cleanup_h5 hid_t memory = -1;
-	sp_cleanup_h5 hid_t transfer = -1;
-	bool clipped = false;
 
 	if (!n)
 		return 0;
 	file = H5Dget_space(dataset);
 	memory = H5Screate_simple(1, &count, NULL);
-	transfer = H5Pcreate(H5P_DATASET_XFER);
-	if (file < 0 || memory < 0 || transfer < 0 ||
-	    H5Pset_type_conv_cb(transfer, refuse_clipping, &clipped) < 0 ||
-	    H5Sselect_hyperslab(file, H5S_SELECT_SET, &at, NULL, &count, NULL) < 0 ||
-	    H5Dread(dataset, memory_type, memory, file, transfer, ret_values) < 0) {
-		if (!clipped)
-			return sp_h5_read_failed(error, path);
-		H5Eclear2(H5E_DEFAULT);
-		return sp_error_set(error, -SP_E_COUNT, 0,
-				    "%s has a number that is negative or too large", path);
-	}
-	return 0;
-}
-
-int sp_h5_check_storage(hid_t dataset, const char *path, uint64_t n, struct sp_error *error)
-{
-	enum { SMALL = 1 << 20, RATIO = 1 << 16 };
-	sp_cleanup_h5 hid_t type = H5Dget_type(dataset);
-	uint64_t size = type < 0 ? 0 : H5Tget_size(type), stored = H5Dget_storage_size(dataset);
-
-	if (n > SP_PROFILE_MAX_ROWS)
-		return sp_error_set(error, -SP_E_COUNT, 0,
-				    "%s has %" PRIu64 " elements, more than %u", path, n,
-				    SP_PROFILE_MAX_ROWS);
-	if (!size || (size > SMALL && n))
-		return sp_error_set(error, -SP_E_COUNT, 0, "%s has elements of %" PRIu64 " bytes",
-				    path, size);
-	if (n * size > SMALL && n * size / RATIO > stored)
-		return sp_error_set(error, -SP_E_COUNT, 0,
-				    "%s claims %" PRIu64
-				    " elements, for which the file stores %" PRIu64 " bytes",
-				    path, n, stored);
-	return 0;
+	if (file < 0 || memory < 0 ||
+	    H5Sselect_hyperslab(file, H5S_SELECT_SET, &at, NULL, &count, NULL) < 0)
+		return sp_h5_read_failed(error, path);
+	return read_selected(dataset, path, memory_type, memory, file, ret_values, error);
 }
 
 int sp_h5_read_numbers(hid_t file, const char *path, enum sp_h5_type type, bool required,
@@ -270,106 +255,34 @@ int sp_h5_read_numbers(hid_t file, const char *path, enum sp_h5_type type, bool 
 	return 0;
 }
 
-/* Reads some variable-length strings. */
-static int read_variable(hid_t dataset, const char *path, hid_t type, uint64_t first, uint64_t n,
-			 char **texts, struct sp_error *error)
+int sp_h5_read_reals(hid_t file, const char *path, int n_dims, double **ret_values,
+		     uint64_t *ret_sides, struct sp_error *error)
 {
-	hsize_t count = n;
-	sp_cleanup_free char **raw = calloc(n, sizeof(*raw));
-	sp_cleanup_h5 hid_t space = H5Screate_simple(1, &count, NULL);
-	sp_cleanup_h5 hid_t memory = H5Tcopy(type); /* keeps the character set: no conversion */
-	int r;
-
-	if (!raw)
-		return sp_error_set(error, -ENOMEM, 0, "no memory");
-	r = sp_h5_read_slab(dataset, path, memory, first, n, raw, error);
-	for (uint64_t i = 0; !r && i < n; i++) {
-		texts[i] = sp_utf8_repair(raw[i] ? raw[i] : "");
-		if (!texts[i])
-			r = sp_error_set(error, -ENOMEM, 0, "no memory");
-	}
-	H5Dvlen_reclaim(memory, space, H5P_DEFAULT, raw);
-	return r;
-}
-
-/* Reads some strings of a fixed size, whatever pads them. */
-static int read_fixed(hid_t dataset, const char *path, hid_t type, uint64_t first, uint64_t n,
-		      char **texts, struct sp_error *error)
-{
-	size_t size = H5Tget_size(type);
-	bool spaces = H5Tget_strpad(type) == H5T_STR_SPACEPAD;
-	sp_cleanup_free char *raw = calloc(n, size);
-	sp_cleanup_free char *text = malloc(size + 1);
-	int r;
-
-	if (!raw || !text)
-		return sp_error_set(error, -ENOMEM, 0, "no memory");
-	r = sp_h5_read_slab(dataset, path, type, first, n, raw, error);
-	for (uint64_t i = 0; !r && i < n; i++) {
-		size_t used = strnlen(raw + i * size, size);
-
-		while (spaces && used && raw[i * size + used - 1] == ' ')
-			used--;
-		memcpy(text, raw + i * size, used);
-		text[used] = '\0';
-		texts[i] = sp_utf8_repair(text);
-		if (!texts[i])
-			r = sp_error_set(error, -ENOMEM, 0, "no memory");
-	}
-	return r;
-}
-
-int sp_h5_read_texts(hid_t file, const char *path, bool required, uint64_t length,
-		     char ***ret_texts, uint64_t *ret_length, struct sp_error *error)
-{
-	enum { BLOCK = 4096 };
 	sp_cleanup_h5 hid_t dataset = -1;
-	sp_cleanup_h5 hid_t type = -1;
-	char **texts = NULL;
-	uint64_t found;
-	int r = sp_h5_open_dataset(file, path, required, &dataset, &found, error);
+	sp_cleanup_free double *values = NULL;
+	uint64_t sides[2] = {0}, n;
+	int r = open_shaped(file, path, true, n_dims, &dataset, sides, error);
 
-	if (!r && dataset >= 0)
-		r = check_length(path, found, length, error);
-	if (!r && dataset >= 0 && element_class(dataset) != H5T_STRING)
-		r = sp_error_set(error, -SP_E_DAMAGED, 0, "%s does not hold strings", path);
-	if (!r && dataset >= 0)
-		r = sp_h5_check_storage(dataset, path, found, error);
 	if (r)
 		return r;
-	if (dataset >= 0) {
-		htri_t variable;
-		uint64_t block;
-
-		type = H5Dget_type(dataset);
-		variable = type < 0 ? -1 : H5Tis_variable_str(type);
-		if (variable < 0)
-			return sp_h5_read_failed(error, path);
-		texts = calloc(found + 1, sizeof(*texts));
-		if (!texts)
-			return sp_error_set(error, -ENOMEM, 0, "no memory");
-		block = variable ? BLOCK : (1 << 20) / H5Tget_size(type) + 1;
-		for (uint64_t at = 0; !r && at < found; at += block) {
-			uint64_t some = found - at < block ? found - at : block;
-
-			r = variable ? read_variable(dataset, path, type, at, some, texts + at,
-						     error)
-				     : read_fixed(dataset, path, type, at, some, texts + at, error);
-		}
-		if (r) {
-			sp_h5_free_texts(texts, found);
-			return r;
-		}
-	}
-	*ret_texts = texts;
-	if (ret_length)
-		*ret_length = found;
+	if (!holds_numbers(dataset, true))
+		return sp_error_set(error, -SP_E_DAMAGED, 0, "%s does not hold numbers", path);
+	if (__builtin_mul_overflow(sides[0], n_dims == 1 ? 1 : sides[1], &n))
+		return sp_error_set(error, -SP_E_COUNT, 0, "%s has too many elements", path);
+	r = sp_h5_check_storage(dataset, path, n, error);
+	if (r)
+		return r;
+	values = calloc(n + 1, sizeof(*values));
+	if (!values)
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	if (n)
+		r = read_selected(dataset, path, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, values,
+				  error);
+	if (r)
+		return r;
+	*ret_values = values;
+	values = NULL;
+	for (int i = 0; i < n_dims; i++)
+		ret_sides[i] = sides[i];
 	return 0;
-}
-
-void sp_h5_free_texts(char **texts, uint64_t n)
-{
-	for (uint64_t i = 0; texts && i < n; i++)
-		free(texts[i]);
-	free(texts);
 }

@@ -2,10 +2,13 @@
 /*
  * h5_read_facts.c - attributes of HDF5 groups as facts.
  *
- * Invariant: an attribute of a kind that is not understood becomes a fact that says so; it never
- * makes the file unreadable, since metadata is whatever its writer found.
+ * Invariant: an attribute becomes what h5py makes of it; one of a kind that is not understood
+ * becomes a fact that says so: it never makes the file unreadable, since metadata is whatever its
+ * writer found.
  */
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,38 +22,40 @@ enum {
 	MAX_ELEMENTS = 1 << 16,
 };
 
-/* Adds @text to the list *@joined. */
-static int join(char **joined, const char *text)
+void sp_h5_fact_free(struct sp_fact *fact)
 {
-	sp_cleanup_free char *repaired = sp_utf8_repair(text);
-	char *longer = NULL;
-
-	if (!repaired)
-		return -ENOMEM;
-	if (!*joined) {
-		*joined = repaired;
-		repaired = NULL;
-		return 0;
-	}
-	if (asprintf(&longer, "%s, %s", *joined, repaired) < 0)
-		return -ENOMEM;
-	free(*joined);
-	*joined = longer;
-	return 0;
+	free((char *)fact->key);
+	free((char *)fact->text);
+	sp_h5_free_texts((char **)(uintptr_t)fact->items, fact->n_items);
 }
 
-/* Joins @n strings of an attribute; NULL if there are none. */
-static int read_strings(hid_t attribute, hid_t type, hid_t space, size_t n, char **ret_text)
+/* The elements of an attribute, each as text. */
+struct elements {
+	char **texts;
+	size_t n;
+	enum sp_fact_kind kind; /* of one: TEXT, NUMBER, REAL, BOOL */
+	int64_t number;		/* of the first */
+	double real;
+};
+
+static void elements_free(struct elements *elements)
+{
+	sp_h5_free_texts(elements->texts, elements->n);
+}
+#define cleanup_elements __attribute__((cleanup(elements_free)))
+
+static int read_strings(hid_t attribute, hid_t type, hid_t space, struct elements *elements)
 {
 	bool variable = H5Tis_variable_str(type) > 0;
-	size_t size = variable ? sizeof(char *) : H5Tget_size(type);
+	bool spaces = H5Tget_strpad(type) == H5T_STR_SPACEPAD;
+	size_t n = elements->n, size = variable ? sizeof(char *) : H5Tget_size(type);
 	sp_cleanup_free char *raw = NULL;
 	sp_cleanup_free char *text = NULL;
-	char *joined = NULL;
 	int r = 0;
 
-	if (!n || !size || n > MAX_ELEMENTS || size > MAX_BYTES / n)
-		return n ? -SP_E_COUNT : 0;
+	elements->kind = SP_FACT_TEXT;
+	if (!size || size > MAX_BYTES / n)
+		return -SP_E_COUNT;
 	raw = calloc(n, size);
 	text = malloc(size + 1);
 	if (!raw || !text)
@@ -63,93 +68,188 @@ static int read_strings(hid_t attribute, hid_t type, hid_t space, size_t n, char
 		if (variable) {
 			one = ((char **)(void *)raw)[i];
 		} else {
-			memcpy(text, raw + i * size, size);
-			text[size] = '\0';
+			size_t used = strnlen(raw + i * size, size);
+
+			while (spaces && used && raw[i * size + used - 1] == ' ')
+				used--;
+			memcpy(text, raw + i * size, used);
+			text[used] = '\0';
 		}
-		r = join(&joined, one ? one : "");
+		elements->texts[i] = sp_utf8_repair(one ? one : "");
+		r = elements->texts[i] ? 0 : -ENOMEM;
 	}
 	if (variable)
 		H5Dvlen_reclaim(type, space, H5P_DEFAULT, raw);
-	if (r) {
-		free(joined);
-		return r;
-	}
-	*ret_text = joined;
-	return 0;
+	return r;
 }
 
-static int read_numbers(hid_t attribute, bool real, size_t n, char **ret_text, int64_t *ret_first)
+/* h5py stores a truth value as an enumeration of FALSE and TRUE. */
+static bool is_bool(hid_t type)
 {
-	sp_cleanup_free int64_t *values = NULL;
-	char *joined = NULL;
-	int r = 0;
+	static const char *const names[] = {"FALSE", "TRUE"};
 
-	if (n > MAX_ELEMENTS)
-		return -SP_E_COUNT;
-	_Static_assert(sizeof(double) == sizeof(int64_t), "one buffer for both");
-	values = calloc(n + 1, sizeof(*values));
+	if (H5Tget_class(type) != H5T_ENUM || H5Tget_size(type) != 1 || H5Tget_nmembers(type) != 2)
+		return false;
+	for (unsigned int i = 0; i < 2; i++) {
+		signed char value = -1;
+
+		if (H5Tenum_valueof(type, names[i], &value) < 0 || value != (signed char)i) {
+			H5Eclear2(H5E_DEFAULT);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool is_unsigned(hid_t type)
+{
+	sp_cleanup_h5 hid_t base =
+		H5Tget_class(type) == H5T_ENUM ? H5Tget_super(type) : H5Tcopy(type);
+
+	return base >= 0 && H5Tget_sign(base) == H5T_SGN_NONE;
+}
+
+static int read_integers(hid_t attribute, hid_t type, struct elements *elements)
+{
+	bool is_signed = !is_unsigned(type), truth = is_bool(type);
+	sp_cleanup_free int64_t *values = calloc(elements->n, sizeof(*values));
+
 	if (!values)
 		return -ENOMEM;
-	if (H5Aread(attribute, real ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64, values) < 0)
+	if (H5Aread(attribute, is_signed ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64, values) < 0)
 		return -SP_E_DAMAGED;
-	for (size_t i = 0; !r && i < n; i++) {
-		char text[40];
-		double number;
+	elements->kind = truth && elements->n == 1 ? SP_FACT_BOOL : SP_FACT_NUMBER;
+	elements->number = values[0];
+	for (size_t i = 0; i < elements->n; i++) {
+		int made = is_signed
+				   ? asprintf(&elements->texts[i], "%" PRId64, values[i])
+				   : asprintf(&elements->texts[i], "%" PRIu64, (uint64_t)values[i]);
 
-		memcpy(&number, &values[i], sizeof(number));
-		if (real)
-			snprintf(text, sizeof(text), "%.17g", number);
-		else
-			snprintf(text, sizeof(text), "%" PRId64, values[i]);
-		r = join(&joined, text);
+		if (made < 0) {
+			elements->texts[i] = NULL;
+			return -ENOMEM;
+		}
+		if (!is_signed && values[i] < 0) /* beyond int64 */
+			elements->kind = SP_FACT_TEXT;
 	}
-	if (r) {
-		free(joined);
-		return r;
-	}
-	*ret_text = joined;
-	*ret_first = values[0];
 	return 0;
 }
 
-/* Reads any attribute; the key is left to the caller. */
-static int read_attribute(hid_t attribute, struct sp_fact *ret_fact)
+static int read_reals(hid_t attribute, struct elements *elements)
+{
+	sp_cleanup_free double *values = calloc(elements->n, sizeof(*values));
+
+	if (!values)
+		return -ENOMEM;
+	if (H5Aread(attribute, H5T_NATIVE_DOUBLE, values) < 0)
+		return -SP_E_DAMAGED;
+	elements->kind = SP_FACT_REAL;
+	elements->real = values[0];
+	for (size_t i = 0; i < elements->n; i++) {
+		int made = isnan(values[i]) ? asprintf(&elements->texts[i], "nan")
+					    : asprintf(&elements->texts[i], "%.17g", values[i]);
+
+		if (made < 0) {
+			elements->texts[i] = NULL;
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* Texts joined with ", ", to be freed. */
+static char *join(char **texts, size_t n)
+{
+	char *joined = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&joined, &size);
+	bool failed = !stream;
+
+	for (size_t i = 0; stream && i < n; i++)
+		failed |= fprintf(stream, "%s%s", i ? ", " : "", texts[i]) < 0;
+	if (stream)
+		failed |= fclose(stream) != 0;
+	if (failed) {
+		free(joined);
+		return NULL;
+	}
+	return joined;
+}
+
+/* A list, or the one element of a scalar; takes the elements' texts. */
+static int make_fact(struct elements *elements, bool scalar, struct sp_fact *ret_fact)
+{
+	static const enum sp_fact_kind lists[] = {
+		[SP_FACT_TEXT] = SP_FACT_TEXTS,
+		[SP_FACT_NUMBER] = SP_FACT_NUMBERS,
+		[SP_FACT_REAL] = SP_FACT_REALS,
+		[SP_FACT_BOOL] = SP_FACT_NUMBERS,
+	};
+	struct sp_fact fact = {.kind = scalar ? elements->kind : lists[elements->kind]};
+
+	if (scalar && elements->kind == SP_FACT_BOOL)
+		fact.text = strdup(elements->number ? "true" : "false");
+	else
+		fact.text = join(elements->texts, elements->n);
+	if (!fact.text)
+		return -ENOMEM;
+	if (scalar) {
+		bool whole = fact.kind == SP_FACT_NUMBER || fact.kind == SP_FACT_BOOL;
+
+		fact.number = whole ? elements->number : 0;
+		fact.is_number = fact.kind == SP_FACT_NUMBER;
+		fact.real = fact.kind == SP_FACT_REAL ? elements->real : 0;
+	} else if (elements->n) {
+		fact.items = (const char *const *)elements->texts;
+		fact.n_items = elements->n;
+		*elements = (struct elements){0};
+	}
+	*ret_fact = fact;
+	return 0;
+}
+
+int sp_h5_read_attribute(hid_t attribute, struct sp_fact *ret_fact)
 {
 	sp_cleanup_h5 hid_t type = H5Aget_type(attribute);
 	sp_cleanup_h5 hid_t space = H5Aget_space(attribute);
+	H5S_class_t shape = space < 0 ? H5S_NO_CLASS : H5Sget_simple_extent_type(space);
 	hssize_t n = space < 0 ? -1 : H5Sget_simple_extent_npoints(space);
-	char *text = NULL;
-	int64_t first = 0;
-	int r;
+	H5T_class_t class = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
+	cleanup_elements struct elements elements = {0};
+	bool small = type >= 0 && H5Tget_size(type) <= 8;
+	int r = 0;
 
 	if (type < 0 || n < 0)
 		return -SP_E_DAMAGED;
-	switch (H5Tget_class(type)) {
-	case H5T_STRING:
-		r = read_strings(attribute, type, space, (size_t)n, &text);
-		break;
-	case H5T_INTEGER:
-		r = read_numbers(attribute, false, (size_t)n, &text, &first);
-		break;
-	case H5T_FLOAT:
-		r = read_numbers(attribute, true, (size_t)n, &text, &first);
-		break;
-	default:
-		text = strdup("(of a kind that is not shown)");
-		r = text ? 0 : -ENOMEM;
+	if (n > MAX_ELEMENTS)
+		return -SP_E_COUNT;
+	elements.texts = calloc((size_t)n + 1, sizeof(*elements.texts));
+	if (!elements.texts)
+		return -ENOMEM;
+	elements.n = (size_t)n;
+	elements.kind = class == H5T_FLOAT			    ? SP_FACT_REAL
+			: class == H5T_INTEGER || class == H5T_ENUM ? SP_FACT_NUMBER
+								    : SP_FACT_TEXT;
+	if (n && class == H5T_STRING)
+		r = read_strings(attribute, type, space, &elements);
+	else if (n && (class == H5T_INTEGER || class == H5T_ENUM) && small)
+		r = read_integers(attribute, type, &elements);
+	else if (n && class == H5T_FLOAT)
+		r = read_reals(attribute, &elements);
+	else if (n) {
+		sp_h5_free_texts(elements.texts, elements.n);
+		elements = (struct elements){.texts = calloc(2, sizeof(*elements.texts)), .n = 1};
+		if (elements.texts)
+			elements.texts[0] = strdup("(of a kind that is not shown)");
+		else
+			elements.n = 0;
+		shape = H5S_SCALAR;
+		r = elements.texts && elements.texts[0] ? 0 : -ENOMEM;
 	}
-	if (!r && !text) {
-		text = strdup("");
-		r = text ? 0 : -ENOMEM;
-	}
-	if (r)
-		return r;
-	ret_fact->text = text;
-	ret_fact->is_number =
-		H5Tget_class(type) == H5T_INTEGER && H5Sget_simple_extent_type(space) == H5S_SCALAR;
-	ret_fact->kind = ret_fact->is_number ? SP_FACT_NUMBER : SP_FACT_TEXT;
-	ret_fact->number = ret_fact->is_number ? first : 0;
-	return 0;
+	/* A null data space has no element, and is nothing rather than a list. */
+	if (!r && shape == H5S_NULL)
+		elements.kind = SP_FACT_TEXT;
+	return r ? r : make_fact(&elements, shape != H5S_SIMPLE, ret_fact);
 }
 
 struct facts {
@@ -165,7 +265,7 @@ static herr_t add_fact(hid_t group, const char *key, const H5A_info_t *info, voi
 	struct sp_fact fact = {0};
 
 	(void)info;
-	facts->failure = attribute < 0 ? -SP_E_DAMAGED : read_attribute(attribute, &fact);
+	facts->failure = attribute < 0 ? -SP_E_DAMAGED : sp_h5_read_attribute(attribute, &fact);
 	if (!facts->failure && facts->n == MAX_FACTS)
 		facts->failure = -SP_E_COUNT;
 	if (!facts->failure)
@@ -176,7 +276,7 @@ static herr_t add_fact(hid_t group, const char *key, const H5A_info_t *info, voi
 		facts->failure = fact.key ? 0 : -ENOMEM;
 	}
 	if (facts->failure) {
-		free((char *)fact.text);
+		sp_h5_fact_free(&fact);
 		return -1;
 	}
 	facts->facts[facts->n++] = fact;
@@ -217,65 +317,5 @@ int sp_h5_read_facts(hid_t file, const char *path, struct sp_fact **ret_facts, s
 		qsort(facts.facts, facts.n, sizeof(*facts.facts), compare_facts);
 	*ret_facts = facts.facts;
 	*ret_n = facts.n;
-	return 0;
-}
-
-static int read_named(hid_t object, const char *key, bool *ret_found, struct sp_fact *ret_fact,
-		      bool *ret_string, struct sp_error *error)
-{
-	sp_cleanup_h5 hid_t attribute = -1;
-	sp_cleanup_h5 hid_t type = -1;
-	htri_t exists = H5Aexists(object, key);
-	int r;
-
-	if (exists < 0)
-		return sp_h5_read_failed(error, key);
-	if (exists) {
-		attribute = H5Aopen(object, key, H5P_DEFAULT);
-		type = attribute < 0 ? -1 : H5Aget_type(attribute);
-		if (type < 0)
-			return sp_h5_read_failed(error, key);
-		*ret_string = H5Tget_class(type) == H5T_STRING;
-		r = read_attribute(attribute, ret_fact);
-		if (r)
-			return sp_error_set(error, r, 0, "the attribute %s cannot be read", key);
-	}
-	*ret_found = exists;
-	return 0;
-}
-
-int sp_h5_read_number_attribute(hid_t object, const char *key, bool *ret_found, int64_t *ret_number,
-				struct sp_error *error)
-{
-	struct sp_fact fact = {0};
-	bool found, string;
-	int r = read_named(object, key, &found, &fact, &string, error);
-
-	if (r)
-		return r;
-	free((char *)fact.text);
-	if (found && !fact.is_number)
-		return sp_error_set(error, -SP_E_DAMAGED, 0, "the attribute %s is not an integer",
-				    key);
-	*ret_found = found;
-	if (found)
-		*ret_number = fact.number;
-	return 0;
-}
-
-int sp_h5_read_text_attribute(hid_t object, const char *key, char **ret_text,
-			      struct sp_error *error)
-{
-	struct sp_fact fact = {0};
-	bool found, string = false;
-	int r = read_named(object, key, &found, &fact, &string, error);
-
-	if (r)
-		return r;
-	if (found && !string) {
-		free((char *)fact.text);
-		return sp_error_set(error, -SP_E_DAMAGED, 0, "the attribute %s is not a text", key);
-	}
-	*ret_text = (char *)fact.text;
 	return 0;
 }

@@ -16,18 +16,30 @@
 
 void sp_h5_events_init(struct sp_h5_events *events)
 {
-	events->starts = events->ends = -1;
+	sp_h5_window_init(&events->starts);
+	sp_h5_window_init(&events->ends);
 	events->deltas = false;
 	for (size_t i = 0; i < SP_CALLS_N_COLUMNS; i++)
-		events->columns[i] = -1;
+		sp_h5_window_init(&events->columns[i]);
 }
 
 void sp_h5_events_close(struct sp_h5_events *events)
 {
-	sp_h5_close(&events->starts);
-	sp_h5_close(&events->ends);
+	sp_h5_window_close(&events->starts);
+	sp_h5_window_close(&events->ends);
 	for (size_t i = 0; i < SP_CALLS_N_COLUMNS; i++)
-		sp_h5_close(&events->columns[i]);
+		sp_h5_window_close(&events->columns[i]);
+}
+
+bool sp_h5_events_filtered(const struct sp_h5_events *events)
+{
+	bool filtered = sp_h5_is_filtered(events->starts.dataset) ||
+			sp_h5_is_filtered(events->ends.dataset);
+
+	for (size_t i = 0; !filtered && i < SP_CALLS_N_COLUMNS; i++)
+		filtered = events->columns[i].dataset >= 0 &&
+			   sp_h5_is_filtered(events->columns[i].dataset);
+	return filtered;
 }
 
 /* The default in each of @n elements of a column. */
@@ -47,7 +59,7 @@ static void fill(void *values, const struct sp_h5_column_def *def, size_t n)
 	}
 }
 
-int sp_h5_events_read_columns(const struct sp_h5_events *events, uint64_t at, size_t n,
+int sp_h5_events_read_columns(struct sp_h5_events *events, uint64_t at, size_t n,
 			      const struct sp_calls *calls, struct sp_error *error)
 {
 	int r = 0;
@@ -58,11 +70,10 @@ int sp_h5_events_read_columns(const struct sp_h5_events *events, uint64_t at, si
 
 		if (!values)
 			continue;
-		if (events->columns[i] < 0)
+		if (events->columns[i].dataset < 0)
 			fill(values, def, n);
 		else
-			r = sp_h5_read_slab(events->columns[i], def->path,
-					    sp_h5_memory_type(def->type), at, n, values, error);
+			r = sp_h5_window_read(&events->columns[i], at, n, values, error);
 	}
 	return r;
 }
@@ -78,8 +89,8 @@ static int seek_start(struct sp_h5_profile *h5, uint32_t row, uint64_t first,
 	while (cursor->next < first) {
 		uint64_t left = first - cursor->next;
 		size_t some = left < SP_H5_READ_BLOCK ? (size_t)left : SP_H5_READ_BLOCK;
-		int r = sp_h5_read_slab(h5->events.starts, "/events/start_deltas", H5T_NATIVE_INT64,
-					h5->offsets[row] + cursor->next, some, h5->block, error);
+		int r = sp_h5_window_read(&h5->events.starts, h5->offsets[row] + cursor->next, some,
+					  h5->block, error);
 
 		if (r)
 			return r;
@@ -90,7 +101,7 @@ static int seek_start(struct sp_h5_profile *h5, uint32_t row, uint64_t first,
 	return 0;
 }
 
-/* Starts of a block of at most SP_H5_READ_BLOCK calls, into @starts. */
+/* Starts of some calls, into @starts. */
 static int read_starts(struct sp_h5_profile *h5, uint32_t row, uint64_t first, size_t n,
 		       int64_t *starts, struct sp_error *error)
 {
@@ -98,8 +109,8 @@ static int read_starts(struct sp_h5_profile *h5, uint32_t row, uint64_t first, s
 	struct sp_h5_cursor *cursor;
 
 	if (!r)
-		r = sp_h5_read_slab(h5->events.starts, "the starts of /events", H5T_NATIVE_INT64,
-				    h5->offsets[row] + first, n, starts, error);
+		r = sp_h5_window_read(&h5->events.starts, h5->offsets[row] + first, n, starts,
+				      error);
 	if (r || !h5->events.deltas)
 		return r;
 	cursor = &h5->cursors[row];
@@ -122,8 +133,7 @@ static int read_times(struct sp_h5_profile *h5, uint32_t row, uint64_t first, si
 		r = read_starts(h5, row, first, n, starts, error);
 	if (r || !ret_ends)
 		return r;
-	r = sp_h5_read_slab(h5->events.ends, "the ends of /events", H5T_NATIVE_INT64,
-			    h5->offsets[row] + first, n, ret_ends, error);
+	r = sp_h5_window_read(&h5->events.ends, h5->offsets[row] + first, n, ret_ends, error);
 	for (size_t i = 0; !r && deltas && i < n; i++)
 		ret_ends[i] = sp_wrap_add(starts[i], ret_ends[i]);
 	return r;
@@ -141,8 +151,12 @@ static int read_calls(struct sp_profile *profile, uint32_t row, uint64_t first, 
 			return sp_error_set(error, -ENOMEM, 0, "no memory");
 	}
 	if (calls->start || calls->end) {
-		for (size_t at = 0; !r && at < n; at += SP_H5_READ_BLOCK) {
-			size_t some = n - at < SP_H5_READ_BLOCK ? n - at : SP_H5_READ_BLOCK;
+		/* Ends of deltas need the starts, too, for which there may be room for a block
+		 * alone. */
+		size_t block = calls->start ? n : SP_H5_READ_BLOCK;
+
+		for (size_t at = 0; !r && at < n; at += block) {
+			size_t some = n - at < block ? n - at : block;
 
 			r = read_times(h5, row, first + at, some,
 				       calls->start ? calls->start + at : NULL,
@@ -154,13 +168,43 @@ static int read_calls(struct sp_profile *profile, uint32_t row, uint64_t first, 
 					     error);
 }
 
+/* Rows of tables name regions by the file's ids. */
+static int map_region(const struct sp_h5_profile *h5, const char *table, size_t row,
+		      uint32_t *io_region, struct sp_error *error)
+{
+	if (*io_region >= h5->n_ids)
+		return sp_error_set(error, -SP_E_DAMAGED, 0,
+				    "row %zu of the %ss names region %" PRIu32 " of %" PRIu32, row,
+				    table, *io_region, h5->n_ids);
+	*io_region = sp_h5_profile_region(h5, *io_region);
+	return 0;
+}
+
 int sp_h5_profile_read_table(struct sp_profile *profile, enum sp_h5_table which, void **ret_rows,
 			     size_t *ret_n, struct sp_error *error)
 {
 	struct sp_h5_profile *h5 = profile->implementation;
+	void *rows;
+	size_t n;
+	int r = sp_h5_read_table(h5->file, which, profile->info.start_time_ns, &rows, &n, error);
 
-	return sp_h5_read_table(h5->file, which, profile->info.start_time_ns, ret_rows, ret_n,
-				error);
+	if (r)
+		return r;
+	for (size_t i = 0; !r && i < n; i++) {
+		if (which == SP_H5_TABLE_site)
+			r = map_region(h5, "site", i, &((struct sp_site_row *)rows)[i].region,
+				       error);
+		else if (which == SP_H5_TABLE_cut)
+			r = map_region(h5, "cut call", i, &((struct sp_cut_row *)rows)[i].region,
+				       error);
+	}
+	if (r) {
+		sp_h5_free_table(which, rows, n);
+		return r;
+	}
+	*ret_rows = rows;
+	*ret_n = n;
+	return 0;
 }
 
 int sp_h5_profile_read_facts(struct sp_profile *profile, const char *group,
@@ -169,6 +213,26 @@ int sp_h5_profile_read_facts(struct sp_profile *profile, const char *group,
 	struct sp_h5_profile *h5 = profile->implementation;
 
 	return sp_h5_read_facts(h5->file, group, ret_facts, ret_n, error);
+}
+
+int sp_h5_profile_read_extras(struct sp_profile *profile, struct sp_extras *ret_extras,
+			      struct sp_error *error)
+{
+	struct sp_h5_profile *h5 = profile->implementation;
+
+	return sp_h5_read_extras(h5->file, ret_extras, error);
+}
+
+static int read_event_metadata(struct sp_profile *profile, uint32_t row, char **ret_json,
+			       struct sp_error *error)
+{
+	struct sp_h5_profile *h5 = profile->implementation;
+
+	if (h5->event_metadata < 0) {
+		*ret_json = NULL;
+		return 0;
+	}
+	return sp_h5_read_text(h5->event_metadata, sp_h5_event_metadata_path, row, ret_json, error);
 }
 
 void sp_h5_profile_close(void *implementation)
@@ -181,10 +245,12 @@ void sp_h5_profile_close(void *implementation)
 	for (size_t i = 0; i < sizeof(h5->samples) / sizeof(h5->samples[0]); i++)
 		sp_h5_close(&h5->samples[i]);
 	sp_h5_close(&h5->frames);
+	sp_h5_close(&h5->event_metadata);
 	sp_h5_close(&h5->file);
 	sp_h5_free_texts(h5->groups, h5->n_groups);
 	free(h5->offsets);
 	free(h5->cursors);
+	free(h5->region_of_id);
 	free(h5->block);
 	free(h5);
 }
@@ -196,6 +262,8 @@ static const struct sp_profile_ops columnar_ops = {
 	.read_frames = sp_h5_profile_read_frames,
 	.read_table = sp_h5_profile_read_table,
 	.read_facts = sp_h5_profile_read_facts,
+	.read_extras = sp_h5_profile_read_extras,
+	.read_event_metadata = read_event_metadata,
 	.check = sp_h5_profile_check,
 	.close = sp_h5_profile_close,
 };
@@ -206,30 +274,32 @@ static int open_events(struct sp_profile *profile, struct sp_h5_profile *h5, uin
 		       struct sp_error *error)
 {
 	struct sp_h5_events *events = &h5->events;
-	uint64_t n;
-	int r;
+	uint64_t n = SP_H5_ANY_LENGTH;
+	int r = sp_h5_exists(h5->file, "/events/start_deltas", error);
 
-	r = sp_h5_open_numbers(h5->file, "/events/start_deltas", false, SP_H5_ANY_LENGTH,
-			       &events->starts, &n, error);
+	if (r < 0)
+		return r;
+	events->deltas = r;
+	r = sp_h5_window_open(&events->starts, h5->file,
+			      events->deltas ? "/events/start_deltas" : "/events/start_times",
+			      SP_H5_s64, true, n, error);
 	if (r)
 		return r;
-	events->deltas = events->starts >= 0;
-	if (!events->deltas)
-		r = sp_h5_open_numbers(h5->file, "/events/start_times", true, SP_H5_ANY_LENGTH,
-				       &events->starts, &n, error);
-	if (!r)
-		r = sp_h5_open_numbers(h5->file,
-				       events->deltas ? "/events/durations" : "/events/end_times",
-				       true, n, &events->ends, NULL, error);
+	n = events->starts.length;
+	r = sp_h5_window_open(&events->ends, h5->file,
+			      events->deltas ? "/events/durations" : "/events/end_times", SP_H5_s64,
+			      true, n, error);
 	for (size_t i = 0; !r && i < SP_CALLS_N_COLUMNS; i++) {
-		r = sp_h5_open_numbers(h5->file, sp_h5_call_columns[i].path, false, n,
-				       &events->columns[i], NULL, error);
-		if (!r && events->columns[i] >= 0)
+		r = sp_h5_window_open(&events->columns[i], h5->file, sp_h5_call_columns[i].path,
+				      sp_h5_call_columns[i].type, false, n, error);
+		if (!r && events->columns[i].dataset >= 0)
 			profile->info.columns |= 1u << i;
 	}
-	if (!r)
-		*ret_n = n;
-	return r;
+	if (r)
+		return r;
+	profile->info.compressed = sp_h5_events_filtered(events);
+	*ret_n = n;
+	return 0;
 }
 
 /* Finds the schema, and whether it is a profile at all. */
@@ -241,6 +311,11 @@ static int read_schema(struct sp_profile *profile, struct sp_h5_profile *h5, str
 	int r;
 
 	r = sp_h5_read_number_attribute(h5->file, "scope_profiler_schema", &found, &schema, error);
+	if (r == -SP_E_COUNT) { /* beyond all numbers, so newer */
+		schema = INT64_MAX;
+		found = true;
+		r = 0;
+	}
 	if (!r)
 		r = sp_h5_read_text_attribute(h5->file, "storage_layout", &layout, error);
 	if (r)
@@ -339,7 +414,7 @@ int sp_profile_open_h5(struct sp_profile *profile, struct sp_error *error)
 
 	if (!h5)
 		return sp_error_set(error, -ENOMEM, 0, "no memory");
-	h5->file = h5->frames = -1;
+	h5->file = h5->frames = h5->event_metadata = -1;
 	h5->opened = UINT32_MAX;
 	sp_h5_events_init(&h5->events);
 	for (size_t i = 0; i < sizeof(h5->samples) / sizeof(h5->samples[0]); i++)

@@ -6,16 +6,17 @@
 #define SP_FORMATS_PROFILE_H5_H
 
 #include "formats/h5_read.h"
+#include "formats/h5_window.h"
 #include "formats/profile_internal.h"
 
 enum { SP_H5_READ_BLOCK = 1 << 15 }; /* values of a column read at once */
 
 /* The event columns: of the file in schemas 2 and 3, of one row's group in schema 1. */
 struct sp_h5_events {
-	hid_t starts; /* start_deltas or start_times */
-	hid_t ends;   /* durations or end_times */
+	struct sp_h5_window starts; /* start_deltas or start_times */
+	struct sp_h5_window ends;   /* durations or end_times */
 	bool deltas;
-	hid_t columns[SP_CALLS_N_COLUMNS]; /* -1: not there */
+	struct sp_h5_window columns[SP_CALLS_N_COLUMNS];
 };
 
 struct sp_h5_profile {
@@ -29,8 +30,13 @@ struct sp_h5_profile {
 	struct sp_h5_cursor {
 		uint64_t next;
 		int64_t start;
-	} *cursors;
+	} * cursors;
 	int64_t *block; /* SP_H5_READ_BLOCK values */
+
+	hid_t event_metadata; /* schemas 2 and 3; -1 not there */
+	/* Region of the profile for each id of the file; NULL if they are the same. */
+	uint32_t *region_of_id;
+	uint32_t n_ids;
 
 	char **groups; /* schema 1: group of each row, in the order of the rows */
 	size_t n_groups, groups_capacity;
@@ -43,14 +49,17 @@ struct sp_h5_profile {
 
 void sp_h5_events_init(struct sp_h5_events *events);
 void sp_h5_events_close(struct sp_h5_events *events);
+bool sp_h5_events_filtered(const struct sp_h5_events *events);
 /* Reads columns other than start and end; elements @at … @at + @n − 1 of the data sets. */
-int sp_h5_events_read_columns(const struct sp_h5_events *events, uint64_t at, size_t n,
+int sp_h5_events_read_columns(struct sp_h5_events *events, uint64_t at, size_t n,
 			      const struct sp_calls *calls, struct sp_error *error);
 /* Callbacks that all schemas share, for their tables of callbacks. */
 int sp_h5_profile_read_table(struct sp_profile *profile, enum sp_h5_table which, void **ret_rows,
 			     size_t *ret_n, struct sp_error *error);
 int sp_h5_profile_read_facts(struct sp_profile *profile, const char *group,
 			     struct sp_fact **ret_facts, size_t *ret_n, struct sp_error *error);
+int sp_h5_profile_read_extras(struct sp_profile *profile, struct sp_extras *ret_extras,
+			      struct sp_error *error);
 void sp_h5_profile_close(void *implementation);
 
 /* h5_check.c: one step of sp_profile_check(); the profile's state is not touched. */
@@ -69,10 +78,17 @@ int sp_h5_profile_read_stack_offsets(struct sp_profile *profile, uint64_t first,
 int sp_h5_profile_read_frames(struct sp_profile *profile, uint64_t first, size_t n,
 			      uint64_t *ret_frames, struct sp_error *error);
 
+#define sp_h5_event_metadata_path "/rank_region_index/event_metadata"
+
 /* profile_h5_index.c: regions, rows and statistics of schemas 2 and 3. */
 int sp_h5_profile_read_index(struct sp_profile *profile, struct sp_h5_profile *h5, uint64_t n_calls,
 			     struct sp_error *error);
 int sp_h5_profile_read_aggregate(struct sp_profile *profile, struct sp_h5_profile *h5,
 				 struct sp_error *error);
+/* Region of the profile for an id of the file, which must be below n_ids. */
+static inline uint32_t sp_h5_profile_region(const struct sp_h5_profile *h5, uint32_t id)
+{
+	return h5->region_of_id ? h5->region_of_id[id] : id;
+}
 
 #endif

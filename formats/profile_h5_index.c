@@ -12,13 +12,18 @@
 #include "formats/profile_h5.h"
 #include "formats/util.h"
 
+enum { MAX_TEXT = 1 << 30 }; /* bytes of different texts of the index */
+
 struct index {
 	uint64_t n;
-	uint32_t *region_ids;
+	uint32_t *region_ids; /* of the profile, once read_keys() is done */
 	uint32_t *ranks;
 	uint64_t *counts;
 	int64_t *lines;
-	char **files, **texts, **tags;
+	/* Each text of a column once, and which one a row has. */
+	struct sp_intern kept;
+	uint64_t bytes; /* of them */
+	uint32_t *files, *texts, *tags;
 	int64_t *selfs;
 	struct sp_h5_summary *summary; /* NULL: not there */
 };
@@ -29,20 +34,23 @@ static void free_index(struct index *index)
 	free(index->ranks);
 	free(index->counts);
 	free(index->lines);
-	sp_h5_free_texts(index->files, index->n);
-	sp_h5_free_texts(index->texts, index->n);
-	sp_h5_free_texts(index->tags, index->n);
+	sp_intern_free(&index->kept);
+	free(index->files);
+	free(index->texts);
+	free(index->tags);
 	free(index->selfs);
 	free(index->summary);
 }
 #define cleanup_index __attribute__((cleanup(free_index)))
 
+/* Two ids of one name are one region. */
 static int read_regions(struct sp_profile *profile, struct sp_h5_profile *h5,
 			struct sp_error *error)
 {
-	char **names;
+	struct sp_intern names = {0};
+	char **texts;
 	uint64_t n;
-	int r = sp_h5_read_texts(h5->file, "/region_table/names", true, SP_H5_ANY_LENGTH, &names,
+	int r = sp_h5_read_texts(h5->file, "/region_table/names", true, SP_H5_ANY_LENGTH, &texts,
 				 &n, error);
 
 	if (r)
@@ -51,15 +59,25 @@ static int read_regions(struct sp_profile *profile, struct sp_h5_profile *h5,
 		r = sp_error_set(error, -SP_E_COUNT, 0,
 				 "has %" PRIu64 " regions; at most %u are allowed", n,
 				 SP_PROFILE_MAX_REGIONS);
-	for (uint64_t i = 0; !r && i < n; i++)
-		r = sp_profile_add_region(profile, names[i], error);
-	sp_h5_free_texts(names, n);
+	h5->region_of_id = r ? NULL : calloc(n + 1, sizeof(*h5->region_of_id));
+	if (!r && !h5->region_of_id)
+		r = sp_error_set(error, -ENOMEM, 0, "no memory");
+	for (uint64_t i = 0; !r && i < n; i++) {
+		bool is_new;
+
+		if (sp_intern_add(&names, texts[i], &h5->region_of_id[i], &is_new))
+			r = sp_error_set(error, -ENOMEM, 0, "no memory");
+		else if (is_new)
+			r = sp_profile_add_region(profile, texts[i], error);
+	}
+	h5->n_ids = r ? 0 : (uint32_t)n;
+	sp_intern_free(&names);
+	sp_h5_free_texts(texts, n);
 	return r;
 }
 
 /* Columns that both layouts have. */
-static int read_keys(struct sp_profile *profile, struct sp_h5_profile *h5, struct index *index,
-		     struct sp_error *error)
+static int read_keys(struct sp_h5_profile *h5, struct index *index, struct sp_error *error)
 {
 	uint64_t n;
 	int r;
@@ -71,12 +89,14 @@ static int read_keys(struct sp_profile *profile, struct sp_h5_profile *h5, struc
 	index->n = n;
 	r = sp_h5_read_numbers(h5->file, "/rank_region_index/ranks", SP_H5_u32, true, n,
 			       (void **)&index->ranks, NULL, error);
-	for (uint64_t i = 0; !r && i < n; i++)
-		if (index->region_ids[i] >= profile->info.n_regions)
-			r = sp_error_set(error, -SP_E_DAMAGED, 0,
-					 "row %" PRIu64 " of the index names region %" PRIu32
-					 ", and there are %" PRIu32,
-					 i, index->region_ids[i], profile->info.n_regions);
+	for (uint64_t i = 0; !r && i < n; i++) {
+		if (index->region_ids[i] >= h5->n_ids)
+			return sp_error_set(error, -SP_E_DAMAGED, 0,
+					    "row %" PRIu64 " of the index names region %" PRIu32
+					    ", and there are %" PRIu32,
+					    i, index->region_ids[i], h5->n_ids);
+		index->region_ids[i] = sp_h5_profile_region(h5, index->region_ids[i]);
+	}
 	return r;
 }
 
@@ -87,7 +107,8 @@ static int compare_u64(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-static int check_unique(const struct index *index, struct sp_error *error)
+static int check_unique(const struct sp_profile *profile, const struct index *index,
+			struct sp_error *error)
 {
 	sp_cleanup_free uint64_t *keys = calloc(index->n + 1, sizeof(*keys));
 
@@ -99,9 +120,9 @@ static int check_unique(const struct index *index, struct sp_error *error)
 	for (uint64_t i = 1; i < index->n; i++)
 		if (keys[i] == keys[i - 1])
 			return sp_error_set(error, -SP_E_DAMAGED, 0,
-					    "the index has two rows for region %" PRIu64
-					    " on rank %" PRIu32,
-					    keys[i] >> 32, (uint32_t)keys[i]);
+					    "the index has two rows for region \"%.64s\" on rank "
+					    "%" PRIu32,
+					    profile->regions[keys[i] >> 32], (uint32_t)keys[i]);
 	return 0;
 }
 
@@ -188,6 +209,41 @@ static int read_summary(struct sp_h5_profile *h5, struct index *index, struct sp
 	return sp_h5_read_slab(dataset, path, wanted, 0, n, index->summary, error);
 }
 
+struct keeping {
+	struct sp_intern *kept;
+	uint32_t *numbers;
+	uint64_t *bytes;
+};
+
+static int keep_text(void *data, uint64_t row, const char *text, struct sp_error *error)
+{
+	struct keeping *keeping = data;
+	bool is_new;
+
+	if (sp_intern_add(keeping->kept, text, &keeping->numbers[row], &is_new))
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	*keeping->bytes += is_new ? strlen(text) : 0;
+	if (*keeping->bytes > MAX_TEXT)
+		return sp_error_set(error, -SP_E_COUNT, 0,
+				    "the texts of the index have more than %u bytes", MAX_TEXT);
+	return 0;
+}
+
+static int read_texts(struct sp_h5_profile *h5, struct index *index, const char *path,
+		      uint32_t **ret_numbers, struct sp_error *error)
+{
+	sp_cleanup_h5 hid_t dataset = -1;
+	int r = sp_h5_open_texts(h5->file, path, true, index->n, &dataset, NULL, error);
+
+	if (r)
+		return r;
+	*ret_numbers = calloc(index->n + 1, sizeof(**ret_numbers));
+	if (!*ret_numbers)
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	return sp_h5_each_text(dataset, path, 0, index->n, keep_text,
+			       &(struct keeping){&index->kept, *ret_numbers, &index->bytes}, error);
+}
+
 static struct sp_stats row_stats(const struct index *index, uint64_t i)
 {
 	struct sp_stats stats = sp_profile_unknown_stats(index->counts[i]);
@@ -231,14 +287,14 @@ static int read_columns(struct sp_h5_profile *h5, struct index *index, struct sp
 		r = sp_h5_read_numbers(h5->file, "/rank_region_index/exclusive_totals", SP_H5_s64,
 				       false, n, (void **)&index->selfs, NULL, error);
 	if (!r)
-		r = sp_h5_read_texts(h5->file, "/rank_region_index/source_files", true, n,
-				     &index->files, NULL, error);
+		r = read_texts(h5, index, "/rank_region_index/source_files", &index->files, error);
 	if (!r)
-		r = sp_h5_read_texts(h5->file, "/rank_region_index/source_texts", true, n,
-				     &index->texts, NULL, error);
+		r = read_texts(h5, index, "/rank_region_index/source_texts", &index->texts, error);
 	if (!r)
-		r = sp_h5_read_texts(h5->file, "/rank_region_index/tags", true, n, &index->tags,
-				     NULL, error);
+		r = read_texts(h5, index, "/rank_region_index/tags", &index->tags, error);
+	if (!r)
+		r = sp_h5_open_texts(h5->file, sp_h5_event_metadata_path, false, n,
+				     &h5->event_metadata, NULL, error);
 	return r ? r : read_summary(h5, index, error);
 }
 
@@ -249,22 +305,23 @@ int sp_h5_profile_read_index(struct sp_profile *profile, struct sp_h5_profile *h
 	int r = read_regions(profile, h5, error);
 
 	if (!r)
-		r = read_keys(profile, h5, &index, error);
+		r = read_keys(h5, &index, error);
 	if (!r)
 		r = read_columns(h5, &index, error);
 	if (!r)
-		r = check_unique(&index, error);
+		r = check_unique(profile, &index, error);
 	if (!r)
 		r = check_ranges(&index, h5->offsets, n_calls, error);
+	profile->info.has_event_metadata = h5->event_metadata >= 0;
 	for (uint64_t i = 0; !r && i < index.n; i++)
 		r = sp_profile_add_row(
 			profile,
 			&(struct sp_row){
 				.region = index.region_ids[i],
 				.rank = index.ranks[i],
-				.source_file = index.files[i],
-				.source_text = index.texts[i],
-				.tags = index.tags[i],
+				.source_file = sp_intern_text(&index.kept, index.files[i]),
+				.source_text = sp_intern_text(&index.kept, index.texts[i]),
+				.tags = sp_intern_text(&index.kept, index.tags[i]),
 				.source_line = index.lines[i] < 0 ? -1 : index.lines[i],
 				.stats = row_stats(&index, i),
 			},
@@ -288,7 +345,7 @@ int sp_h5_profile_read_aggregate(struct sp_profile *profile, struct sp_h5_profil
 	int r = read_regions(profile, h5, error);
 
 	if (!r)
-		r = read_keys(profile, h5, &index, error);
+		r = read_keys(h5, &index, error);
 	if (!r)
 		r = sp_h5_read_numbers(h5->file, "/rank_region_index/aggregate_counts", SP_H5_u64,
 				       true, index.n, (void **)&index.counts, NULL, error);
@@ -296,7 +353,7 @@ int sp_h5_profile_read_aggregate(struct sp_profile *profile, struct sp_h5_profil
 		r = sp_h5_read_numbers(h5->file, paths[i], SP_H5_s64, true, index.n,
 				       (void **)&columns[i], NULL, error);
 	if (!r)
-		r = check_unique(&index, error);
+		r = check_unique(profile, &index, error);
 	for (uint64_t i = 0; !r && i < index.n; i++) {
 		struct sp_stats stats = sp_profile_unknown_stats(index.counts[i]);
 

@@ -26,6 +26,7 @@ int sp_h5_profile_open_samples(struct sp_profile *profile, struct sp_h5_profile 
 			       &h5->samples[0], &n, error);
 	if (r || h5->samples[0] < 0)
 		return r;
+	r = sp_h5_check_size(h5->samples[0], table->columns[0].path, n, error);
 	for (size_t c = 1; !r && c < table->n_columns; c++) {
 		const struct sp_h5_column_def *def = &table->columns[c];
 		bool offsets = def->offset == offsetof(struct sp_sample_row, stack);
@@ -36,6 +37,8 @@ int sp_h5_profile_open_samples(struct sp_profile *profile, struct sp_h5_profile 
 	if (!r)
 		r = sp_h5_open_numbers(h5->file, frames_path, true, SP_H5_ANY_LENGTH, &h5->frames,
 				       &h5->n_frames, error);
+	if (!r)
+		r = sp_h5_check_size(h5->frames, frames_path, h5->n_frames, error);
 	if (!r)
 		profile->info.n_samples = n;
 	return r;
@@ -64,18 +67,20 @@ static int read_column(struct sp_h5_profile *h5, size_t c, uint64_t first, size_
 	return r;
 }
 
-static int check_sample(const struct sp_profile *profile, const struct sp_h5_profile *h5,
-			uint64_t number, const struct sp_sample_row *sample, struct sp_error *error)
+static int check_sample(const struct sp_h5_profile *h5, uint64_t number,
+			struct sp_sample_row *sample, struct sp_error *error)
 {
-	if (sample->region < -1 || sample->region >= (int64_t)profile->info.n_regions)
+	if (sample->region < -1 || sample->region >= (int64_t)h5->n_ids)
 		return sp_error_set(error, -SP_E_DAMAGED, 0,
 				    "sample %" PRIu64 " names region %" PRId64 " of %" PRIu32,
-				    number, sample->region, profile->info.n_regions);
+				    number, sample->region, h5->n_ids);
 	if (sample->stack > h5->n_frames || sample->module < -1 || sample->thread < -1)
 		return sp_error_set(error, -SP_E_DAMAGED, 0,
 				    "sample %" PRIu64 " names frame %" PRIu64 ", module %" PRId64
 				    " and thread %" PRId64,
 				    number, sample->stack, sample->module, sample->thread);
+	if (sample->region >= 0)
+		sample->region = sp_h5_profile_region(h5, (uint32_t)sample->region);
 	return 0;
 }
 
@@ -91,7 +96,7 @@ int sp_h5_profile_read_samples(struct sp_profile *profile, uint64_t first, size_
 		for (size_t c = 0; !r && c < sp_h5_tables[SP_H5_TABLE_sample].n_columns; c++)
 			r = read_column(h5, c, first + at, some, ret_samples + at, error);
 		for (size_t i = at; !r && i < at + some; i++)
-			r = check_sample(profile, h5, first + i, &ret_samples[i], error);
+			r = check_sample(h5, first + i, &ret_samples[i], error);
 	}
 	return r;
 }

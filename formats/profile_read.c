@@ -475,14 +475,30 @@ int sp_profile_extras(struct sp_profile *profile, const struct sp_extras **ret_e
 int sp_profile_event_metadata(struct sp_profile *profile, uint32_t row, char **ret_json,
 			      struct sp_error *error)
 {
-	char *json = NULL;
+	sp_cleanup_free char *json = NULL;
+	enum sp_json_list_kind kind = SP_JSON_LIST_EMPTY;
+	uint64_t n = 0;
 	int r = 0;
 
 	if (row >= profile->info.n_rows)
 		return sp_error_set(error, -EINVAL, 0, "has no row %u", row);
 	if (profile->ops->read_event_metadata)
 		r = profile->ops->read_event_metadata(profile, row, &json, error);
-	if (!r)
-		*ret_json = json;
-	return r;
+	if (r)
+		return r;
+	if (json && *json)
+		r = sp_json_list_length(json, strlen(json), &n, &kind);
+	if (r == -ENOMEM)
+		return sp_error_set(error, r, 0, "no memory");
+	if (r || (n && (n != profile->rows[row].stats.calls || kind != SP_JSON_LIST_OBJECTS)))
+		return sp_error_set(
+			error, -SP_E_DAMAGED, 0,
+			"the event metadata of region \"%.64s\" on rank %u is no JSON list "
+			"with an object for each of its %" PRIu64 " calls",
+			profile->regions[profile->rows[row].region], profile->rows[row].rank,
+			profile->rows[row].stats.calls);
+	*ret_json = kind == SP_JSON_LIST_EMPTY ? NULL : json;
+	if (*ret_json)
+		json = NULL;
+	return 0;
 }

@@ -589,7 +589,7 @@ static void test_refusals(void)
 		{no_durations, -SP_E_MISSING, "no data set /events/durations"},
 		{no_tags, -SP_E_MISSING, "no data set /rank_region_index/tags"},
 		{bad_region, -SP_E_DAMAGED, "row 3 of the index names region 3"},
-		{two_rows, -SP_E_DAMAGED, "two rows for region 1 on rank 2"},
+		{two_rows, -SP_E_DAMAGED, "two rows for region \"b/"},
 		{short_column, -SP_E_DAMAGED, "/events/call_ids has 2 elements instead of 3"},
 		{beyond_end, -SP_E_TRUNCATED, "row 1 of the index has 2 calls from 2 on"},
 		{wrapping, -SP_E_COUNT, "event_offsets has a number that is negative"},
