@@ -125,7 +125,7 @@ def test_recover(report, maker):
 
 def test_info(report):
     r = report.expect(["info", "demo"], 0,
-                      out=["MISSING: 42 × call ring full", "hdf5, version 3", "sp-trace 0.1.0",
+                      out=["MISSING: 42 × call ring full", "hdf5, schema 3", "sp-trace 0.1.0",
                            "./heat --size 100", "node1", "2.000 s", "cpu-clock", "63 ns a call",
                            "demo/other"],
                       nothing=["\nlabel "])

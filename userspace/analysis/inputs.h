@@ -39,7 +39,9 @@ struct sp_given_loss {
 };
 
 struct sp_inputs {
-	bool apart; /* set before the rest: recordings are shown one by one, not added up */
+	/* Set before the rest. */
+	bool apart;   /* recordings are shown one by one, not added up */
+	bool no_self; /* self times are not needed, which cost a pass over the calls */
 	struct sp_given *items;
 	size_t n, room;
 	struct sp_given_note *notes;

@@ -3,24 +3,22 @@
  * info.c - sp-report info: what was recorded, by what, and what is missing.
  *
  * Inputs of one recording are shown together, with what is missing in it first; several recordings,
- * and foreign files, which do not say what belongs together, one after the other.
+ * journals, and foreign files, which do not say what belongs together, one after the other.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/stat.h>
 
-#include "userspace/analysis/inputs.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/cli.h"
-#include "userspace/base/table.h"
-#include "userspace/base/text.h"
-#include "userspace/base/units.h"
 #include "userspace/cmd/command.h"
+#include "userspace/cmd/info.h"
 #include "userspace/cmd/report.h"
+
+#define JOURNAL "journal.spj" /* as sp-trace names it */
 
 enum key {
 	KEY_JSON = 256,
@@ -34,317 +32,245 @@ static const struct sp_option options[] = {
 static const struct sp_cli cli = {
 	.program = "sp-report info",
 	.usage = "[OPTION]… FILE|DIR…",
-	.about = "Shows what was recorded and by what, and first of all what is missing.",
+	.about = "Shows what was recorded and by what, and first of all what is missing. Takes "
+		 ".h5,\n"
+		 ".spt, .sps and JSON profiles, journals, and directories of them.",
 	.options = options,
 	.flags = SP_CLI_PERMUTE,
 };
 
-/* What stands in the files of one recording. */
-struct recording {
-	const struct sp_given *first; /* has the facts */
-	size_t files;
-	uint32_t ranks, regions;
-	uint64_t calls, samples, threads, processes;
-	int64_t start, end; /* ns; end <= start: unknown */
+struct request {
+	struct sp_inputs inputs;
+	struct sp_info *recordings;
+	size_t n_recordings;
+	struct sp_info_journal **journals;
+	size_t n_journals, journals_room;
+	char **paths; /* those that are no journals */
+	size_t n_paths;
+	bool as_json;
 };
 
-static int add_input(struct recording *rec, const struct sp_given *input, struct sp_error *error)
+/* ---- which files ---- */
+
+static bool is_journal(const char *path)
 {
-	const struct sp_profile_info *info = sp_profile_info(input->profile);
-	const struct sp_thread_row *threads;
-	const struct sp_process_row *processes;
-	size_t n_threads, n_processes;
-	int64_t start = sp_given_number(input, "start_time_ns", 0);
-	int64_t end = sp_given_number(input, "finalize_time_ns", 0);
-	int r = sp_profile_threads(input->profile, &threads, &n_threads, error);
+	enum sp_format format;
 
-	if (r == 0)
-		r = sp_profile_processes(input->profile, &processes, &n_processes, error);
-	if (r < 0)
-		return r;
-	for (uint32_t i = 0; i < info->n_rows; i++) {
-		const struct sp_stats *stats = &sp_profile_row(input->profile, i)->stats;
+	return sp_format_detect(path, &format, NULL) == 0 && format == SP_FORMAT_JOURNAL;
+}
 
-		if (!stats->calls || stats->end_maximum < 0)
-			continue;
-		start = !start || stats->start_minimum < start ? stats->start_minimum : start;
-		end = stats->end_maximum > end ? stats->end_maximum : end;
+/* The journal that an operand is, or that stands for a directory which has nothing else; to
+ * free(), NULL if there is none. */
+static char *find_journal(const char *path)
+{
+	struct sp_inputs inputs = {0};
+	char *journal = NULL;
+	struct stat st;
+	int r;
+
+	if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
+		return is_journal(path) ? strdup(path) : NULL;
+	if (asprintf(&journal, "%s%s" JOURNAL, path,
+		     path[0] && path[strlen(path) - 1] == '/' ? "" : "/") < 0)
+		return NULL;
+	if (is_journal(journal)) {
+		r = sp_inputs_add(&inputs, path, NULL);
+		sp_inputs_free(&inputs);
+		if (r == -ENOENT)
+			return journal;
 	}
-	rec->files++;
-	rec->ranks += info->format == SP_FORMAT_SPS && rec->ranks ? 0 : info->n_ranks;
-	rec->regions = info->n_regions > rec->regions ? info->n_regions : rec->regions;
-	rec->calls += info->n_calls;
-	rec->samples += info->n_samples;
-	rec->threads += n_threads;
-	rec->processes += n_processes;
-	if (start && (!rec->start || start < rec->start))
-		rec->start = start;
-	if (end > rec->end)
-		rec->end = end;
+	free(journal);
+	return NULL;
+}
+
+static int add_journal(struct request *request, const char *path)
+{
+	struct sp_info_journal **slot;
+	struct sp_error error = {0};
+	int r;
+
+	slot = sp_array_add(&request->journals, &request->n_journals, &request->journals_room);
+	r = slot ? sp_info_journal_open(path, slot, &error)
+		 : sp_error_set(&error, -ENOMEM, 0, "out of memory");
+	if (r < 0) {
+		request->n_journals -= slot != NULL;
+		sp_log_error("%s: %s", path, error.text);
+	}
+	return r;
+}
+
+static int add_operand(struct request *request, const char *given)
+{
+	sp_cleanup(sp_freep) char *journal = find_journal(given);
+
+	if (journal)
+		return add_journal(request, journal);
+	request->paths[request->n_paths++] = (char *)given;
 	return 0;
 }
 
-/* Groups the inputs. The array is to free(); NULL with the error set. */
-static struct recording *group(struct sp_inputs *inputs, size_t *ret_n, struct sp_error *error)
-{
-	struct recording *all = calloc(inputs->n + 1, sizeof(*all));
-	size_t n = 0;
+/* ---- what belongs together ---- */
 
-	if (!all)
-		sp_error_set(error, -ENOMEM, 0, "out of memory");
-	for (size_t i = 0; all && i < inputs->n; i++) {
+/* Losses stand in every file of a recording, and were counted once for its first. */
+static void count_losses(struct request *request)
+{
+	for (size_t i = 0; i < request->inputs.n_losses; i++) {
+		const struct sp_given_loss *loss = &request->inputs.losses[i];
+
+		if (!sp_report_is_missing(loss))
+			continue;
+		for (size_t k = 0; k < request->n_recordings; k++)
+			if (request->inputs.items[loss->input].group ==
+			    request->recordings[k].first->group)
+				request->recordings[k].lost += loss->count;
+	}
+}
+
+static int group(struct request *request)
+{
+	struct sp_inputs *inputs = &request->inputs;
+	struct sp_error error = {0};
+
+	request->recordings = calloc(inputs->n + 1, sizeof(*request->recordings));
+	if (!request->recordings) {
+		sp_log_error("out of memory");
+		return -1;
+	}
+	for (size_t i = 0; i < inputs->n; i++) {
 		struct sp_given *input = &inputs->items[i];
 		size_t at = 0;
 
-		while (at < n && all[at].first->group != input->group)
+		while (at < request->n_recordings &&
+		       request->recordings[at].first->group != input->group)
 			at++;
-		if (at == n)
-			all[n++].first = input;
-		if (add_input(&all[at], input, error) < 0) {
-			snprintf(inputs->failed, sizeof(inputs->failed), "%s", input->path);
-			free(all);
-			return NULL;
+		if (at == request->n_recordings)
+			request->recordings[request->n_recordings++].first = input;
+		if (sp_info_add(&request->recordings[at], input, &error) < 0) {
+			sp_log_error("%s: %s", input->path, error.text);
+			return -1;
 		}
 	}
-	*ret_n = n;
-	return all;
+	count_losses(request);
+	return 0;
 }
 
-/* ---- for people ---- */
+/* ---- showing ---- */
 
-static void line(const char *key, const char *format, ...) SP_PRINTF(2, 3);
-static void line(const char *key, const char *format, ...)
+/* All losses and notes, of journals, too; only the arrays are its own. -1 without memory. */
+static int gather_notes(const struct request *request, struct sp_inputs *ret_all)
 {
-	sp_cleanup(sp_freep) char *text = NULL;
-	va_list args;
-	int n;
+	struct sp_inputs all = {.n = request->inputs.n, .items = request->inputs.items};
 
-	va_start(args, format);
-	n = vasprintf(&text, format, args);
-	va_end(args);
-	if (n < 0)
-		text = NULL;
-	printf("%-12s ", key);
-	sp_text_print(stdout, text ? text : "(out of memory)");
-	printf("\n");
-}
+	for (size_t i = 0; i <= request->n_journals; i++) {
+		const struct sp_inputs *from =
+			i ? sp_info_journal_notes(request->journals[i - 1]) : &request->inputs;
 
-static void fact_line(const struct sp_given *input, const char *title, const char *key)
-{
-	const char *text = sp_given_text(input, key);
+		for (size_t k = 0; k < from->n_losses; k++) {
+			struct sp_given_loss *loss =
+				sp_array_add(&all.losses, &all.n_losses, &all.losses_room);
 
-	if (text)
-		line(title, "%s", text);
-}
+			if (!loss)
+				return -1;
+			*loss = from->losses[k];
+		}
+		for (size_t k = 0; k < from->n_notes; k++) {
+			struct sp_given_note *note =
+				sp_array_add(&all.notes, &all.n_notes, &all.notes_room);
 
-static void print_format(const struct sp_given *input)
-{
-	const struct sp_profile_info *info = sp_profile_info(input->profile);
-	const char *version = sp_given_text(input, "version");
-	const char *upstream = sp_given_text(input, "scope_profiler_version");
-	const char *language = sp_given_text(input, "source_language");
-
-	line("format", "%s, version %d%s%s", sp_format_name(info->format), info->version,
-	     info->aggregate ? ", totals only" : "", info->big_endian ? ", big-endian" : "");
-	if (info->trace_version)
-		line("written by", "sp-trace %s", version ? version : "(of unknown version)");
-	else if (upstream)
-		line("written by", "scope-profiler %s", upstream);
-	else if (language)
-		line("written by", "scope-profiler's API for %s", language);
-}
-
-static void print_samples(const struct sp_given *input, const struct recording *rec)
-{
-	const struct sp_profile_info *info = sp_profile_info(input->profile);
-	int64_t hz = info->hz >= 0 ? info->hz : sp_given_number(input, "sample_hz", -1);
-	const char *event = sp_given_text(input, "sample_event");
-
-	if (!rec->samples && hz <= 0)
-		line("samples", "none");
-	else if (hz > 0)
-		line("samples", "%s at %" PRId64 " Hz%s%s", sp_show_count(rec->samples).text, hz,
-		     event ? ", by " : "", event ? event : "");
-	else
-		line("samples", "%s", sp_show_count(rec->samples).text);
-	if (info->ticks > (int64_t)info->n_samples)
-		line("", "%s more outside of regions, counted only",
-		     sp_show_count((uint64_t)info->ticks - info->n_samples).text);
-}
-
-static void print_probe_cost(const struct sp_given *input)
-{
-	const char *cost = sp_given_text(input, "probe_ns"),
-		   *place = sp_given_text(input, "probe_place");
-
-	if (cost)
-		line("probe cost", "%s a call%s%s", sp_show_duration(strtod(cost, NULL)).text,
-		     place ? ", on the " : "", place ? place : "");
-}
-
-static void print_recording(const struct recording *rec)
-{
-	const struct sp_given *input = rec->first;
-	const char *program = sp_given_text(input, "program");
-	const char *label = sp_given_text(input, "label");
-
-	if (rec->files == 1)
-		line("file", "%s", input->path);
-	else
-		line("files", "%zu: %s, …", rec->files, input->path);
-	print_format(input);
-	fact_line(input, "program", "program");
-	if (!program || !label || strcmp(program, label) != 0)
-		fact_line(input, "label", "label");
-	fact_line(input, "command", "command");
-	fact_line(input, "directory", "working_directory");
-	fact_line(input, "host", "hostname");
-	fact_line(input, "kernel", "kernel");
-	fact_line(input, "user", "user");
-	fact_line(input, "job", "job");
-	fact_line(input, "started", "timestamp");
-	if (rec->end > rec->start)
-		line("length", "%s", sp_show_duration((double)rec->end - (double)rec->start).text);
-	fact_line(input, "ended", "stop_reason");
-	line("ranks", "%" PRIu32 "%s", rec->ranks,
-	     sp_given_number(input, "without_rank", 0) ? " (processes without a rank)" : "");
-	if (rec->processes)
-		line("processes", "%" PRIu64, rec->processes);
-	if (rec->threads)
-		line("threads", "%" PRIu64, rec->threads);
-	line("regions", "%s", sp_show_count(rec->regions).text);
-	line("calls", "%s", sp_show_count(rec->calls).text);
-	print_samples(input, rec);
-	print_probe_cost(input);
-}
-
-/* ---- for programs ---- */
-
-static void json_facts(struct sp_json *json, const char *key, const struct sp_given *input,
-		       int (*read)(struct sp_profile *, const struct sp_fact **, size_t *,
-				   struct sp_error *))
-{
-	const struct sp_fact *facts;
-	size_t n;
-
-	sp_json_open_object(json, key);
-	if (read(input->profile, &facts, &n, NULL) == 0) {
-		for (size_t i = 0; i < n; i++) {
-			if (facts[i].is_number)
-				sp_json_signed(json, facts[i].key, facts[i].number);
-			else
-				sp_json_text(json, facts[i].key, facts[i].text);
+			if (!note)
+				return -1;
+			*note = from->notes[k];
 		}
 	}
-	sp_json_close_object(json);
+	*ret_all = all;
+	return 0;
 }
 
-static void json_files(struct sp_json *json, const struct recording *rec,
-		       const struct sp_inputs *inputs)
-{
-	sp_json_open_array(json, "files");
-	for (size_t i = 0; i < inputs->n; i++) {
-		const struct sp_given *input = &inputs->items[i];
-		const struct sp_profile_info *info = sp_profile_info(input->profile);
-
-		if (input->group != rec->first->group)
-			continue;
-		sp_json_open_object(json, NULL);
-		sp_json_text(json, "path", input->path);
-		sp_json_text(json, "format", sp_format_name(info->format));
-		sp_json_signed(json, "version", info->version);
-		sp_json_signed(json, "trace_version", info->trace_version);
-		sp_json_bool(json, "big_endian", info->big_endian);
-		sp_json_bool(json, "aggregate", info->aggregate);
-		sp_json_unsigned(json, "ranks", info->n_ranks);
-		sp_json_unsigned(json, "regions", info->n_regions);
-		sp_json_unsigned(json, "calls", info->n_calls);
-		sp_json_unsigned(json, "samples", info->n_samples);
-		if (info->ticks >= 0)
-			sp_json_signed(json, "ticks", info->ticks);
-		sp_json_close_object(json);
-	}
-	sp_json_close_array(json);
-}
-
-static void write_json(const struct recording *all, size_t n, const struct sp_inputs *inputs)
+static int write_json(const struct request *request)
 {
 	struct sp_json json = {.out = stdout};
+	struct sp_inputs all = {0};
 
-	sp_json_open_object(&json, NULL);
-	sp_report_json_notes(inputs, SP_REPORT_ALL, &json);
-	sp_json_open_array(&json, "recordings");
-	for (size_t i = 0; i < n; i++) {
-		const struct recording *rec = &all[i];
-
-		sp_json_open_object(&json, NULL);
-		sp_json_text(&json, "id", rec->first->recording);
-		sp_report_json_notes(inputs, rec->first->group, &json);
-		json_files(&json, rec, inputs);
-		sp_json_unsigned(&json, "ranks", rec->ranks);
-		sp_json_unsigned(&json, "processes", rec->processes);
-		sp_json_unsigned(&json, "threads", rec->threads);
-		sp_json_unsigned(&json, "calls", rec->calls);
-		sp_json_unsigned(&json, "samples", rec->samples);
-		sp_json_signed(&json, "start_ns", rec->start);
-		sp_json_signed(&json, "end_ns", rec->end);
-		json_facts(&json, "metadata", rec->first, sp_profile_metadata);
-		json_facts(&json, "meta", rec->first, sp_profile_meta);
-		sp_json_close_object(&json);
+	if (gather_notes(request, &all) < 0) {
+		sp_log_error("out of memory");
+		return 1;
 	}
+	sp_json_open_object(&json, NULL);
+	sp_report_json_notes(&all, SP_REPORT_ALL, &json);
+	sp_json_open_array(&json, "recordings");
+	for (size_t i = 0; i < request->n_recordings; i++)
+		sp_info_write_json(&request->recordings[i], &request->inputs, &json);
+	for (size_t i = 0; i < request->n_journals; i++)
+		sp_info_journal_write_json(request->journals[i], &json);
 	sp_json_close_array(&json);
 	sp_json_close_object(&json);
 	sp_json_end(&json);
+	free(all.losses);
+	free(all.notes);
+	return 0;
 }
 
-static int show(struct sp_inputs *inputs, bool as_json)
+static int show(const struct request *request)
 {
-	struct sp_error error = {0};
-	size_t n = 0;
-	sp_cleanup(sp_freep) struct recording *all = group(inputs, &n, &error);
-
-	if (!all) {
-		sp_log_error("%s: %s", inputs->failed, error.text);
-		return 1;
-	}
-	if (as_json) {
-		write_json(all, n, inputs);
-		return 0;
-	}
-	for (size_t i = 0; i < n; i++) {
+	if (request->as_json)
+		return write_json(request);
+	for (size_t i = 0; i < request->n_recordings; i++) {
 		if (i)
 			printf("\n");
-		sp_report_print_notes(inputs, all[i].first->group, stdout);
-		print_recording(&all[i]);
+		sp_report_print_notes(&request->inputs, request->recordings[i].first->group,
+				      stdout);
+		sp_info_print(&request->recordings[i], &request->inputs);
+	}
+	for (size_t i = 0; i < request->n_journals; i++) {
+		if (i || request->n_recordings)
+			printf("\n");
+		sp_report_print_notes(sp_info_journal_notes(request->journals[i]), SP_REPORT_ALL,
+				      stdout);
+		sp_info_journal_print(request->journals[i]);
 	}
 	return 0;
+}
+
+static int parse(int argc, char **argv, struct request *request)
+{
+	struct sp_cli_parser parser = sp_cli_parse(&cli, argc, argv);
+	const char *arg;
+	int key;
+
+	while ((key = sp_cli_next(&parser, &arg)) > 0) {
+		if (key == KEY_JSON)
+			request->as_json = true;
+		else if (add_operand(request, arg) < 0)
+			return 1;
+	}
+	if (key < 0)
+		return sp_cli_status(key);
+	if (!request->n_paths && !request->n_journals)
+		return sp_cli_usage_error(&cli, "no file or directory is given");
+	return -1;
 }
 
 int sp_cmd_info(int argc, char **argv)
 {
-	struct sp_cli_parser parser = sp_cli_parse(&cli, argc, argv);
-	struct sp_inputs inputs = {.apart = true};
-	sp_cleanup(sp_freep) char **paths = calloc((size_t)argc + 1, sizeof(*paths));
-	const char *arg;
-	bool as_json = false;
-	size_t n = 0;
-	int key, r;
+	struct request request = {.inputs = {.apart = true, .no_self = true}};
+	int r;
 
-	if (!paths) {
+	request.paths = calloc((size_t)argc + 1, sizeof(*request.paths));
+	if (!request.paths) {
 		sp_log_error("out of memory");
 		return 1;
 	}
-	while ((key = sp_cli_next(&parser, &arg)) > 0) {
-		if (key == KEY_JSON)
-			as_json = true;
-		else
-			paths[n++] = (char *)arg;
-	}
-	if (key < 0)
-		return sp_cli_status(key);
-	if (!n)
-		return sp_cli_usage_error(&cli, "no file or directory is given");
-	r = sp_report_open(&inputs, paths, n) < 0 ? 1 : show(&inputs, as_json);
-	sp_inputs_free(&inputs);
+	r = parse(argc, argv, &request);
+	if (r < 0)
+		r = sp_report_open(&request.inputs, request.paths, request.n_paths) < 0 ||
+				    group(&request) < 0
+			    ? 1
+			    : show(&request);
+	for (size_t i = 0; i < request.n_journals; i++)
+		sp_info_journal_free(request.journals[i]);
+	free(request.journals);
+	free(request.recordings);
+	free(request.paths);
+	sp_inputs_free(&request.inputs);
 	return r;
 }

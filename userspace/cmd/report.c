@@ -44,9 +44,7 @@ static bool is_of(const struct sp_inputs *inputs, size_t input, size_t group)
 	return group == SP_REPORT_ALL || inputs->items[input].group == group;
 }
 
-/* Whether calls or samples are missing. Without its stack a sample still counts where it belongs.
- */
-static bool is_missing(const struct sp_given_loss *loss)
+bool sp_report_is_missing(const struct sp_given_loss *loss)
 {
 	return strcmp(loss->cause, sp_loss_name(SP_LOSS_STACK_UNREADABLE)) != 0;
 }
@@ -61,7 +59,7 @@ static void print_loss(const struct sp_given_loss *loss, FILE *out)
 		     span ? sp_show_duration((double)(loss->last - loss->first)).text : "",
 		     loss->help) < 0)
 		text = NULL;
-	print_line(out, is_missing(loss), text ? text : loss->cause);
+	print_line(out, sp_report_is_missing(loss), text ? text : loss->cause);
 }
 
 void sp_report_print_notes(const struct sp_inputs *inputs, size_t group, FILE *out)
@@ -71,7 +69,7 @@ void sp_report_print_notes(const struct sp_inputs *inputs, size_t group, FILE *o
 	for (int missing = 1; missing >= 0; missing--) {
 		for (size_t i = 0; i < inputs->n_losses; i++)
 			if (is_of(inputs, inputs->losses[i].input, group) &&
-			    is_missing(&inputs->losses[i]) == (bool)missing) {
+			    sp_report_is_missing(&inputs->losses[i]) == (bool)missing) {
 				print_loss(&inputs->losses[i], out);
 				any = true;
 			}
@@ -99,7 +97,7 @@ void sp_report_json_notes(const struct sp_inputs *inputs, size_t group, struct s
 		sp_json_unsigned(json, "count", loss->count);
 		sp_json_unsigned(json, "first_ns", loss->first);
 		sp_json_unsigned(json, "last_ns", loss->last);
-		sp_json_bool(json, "data_missing", is_missing(loss));
+		sp_json_bool(json, "data_missing", sp_report_is_missing(loss));
 		sp_json_text(json, "help", loss->help);
 		sp_json_close_object(json);
 	}

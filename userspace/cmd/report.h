@@ -20,6 +20,10 @@ void sp_report_print_notes(const struct sp_inputs *inputs, size_t group, FILE *o
 /* The same as "losses" and "notes" of the object that is open. */
 void sp_report_json_notes(const struct sp_inputs *inputs, size_t group, struct sp_json *json);
 
+/* Whether calls or samples are missing. Without its stack a sample still counts where it belongs.
+ */
+bool sp_report_is_missing(const struct sp_given_loss *loss);
+
 /* A field of a CSV line, quoted where it must be. A text that a spreadsheet would take for a
  * formula stays text. */
 void sp_report_csv_text(FILE *out, const char *text);

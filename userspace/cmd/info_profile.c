@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * info_profile.c - what info says of the profiles of one recording.
+ *
+ * Numbers that no file of a recording has are unknown, never 0: scope-profiler's files say nothing
+ * of samples and losses, a trace nothing of threads, samples alone nothing of calls.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/base/cleanup.h"
+#include "userspace/base/text.h"
+#include "userspace/base/units.h"
+#include "userspace/cmd/info.h"
+#include "userspace/cmd/report.h"
+
+/* Adds a number that one of several files may know. */
+static void add_known(int64_t *sum, uint64_t more)
+{
+	*sum = (*sum < 0 ? 0 : *sum) + (int64_t)more;
+}
+
+static void widen(struct sp_info *rec, int64_t start, int64_t end)
+{
+	if (start && (!rec->start || start < rec->start))
+		rec->start = start;
+	if (end > rec->end)
+		rec->end = end;
+}
+
+int sp_info_add(struct sp_info *rec, const struct sp_given *input, struct sp_error *error)
+{
+	const struct sp_profile_info *info = sp_profile_info(input->profile);
+	bool sps = info->format == SP_FORMAT_SPS;
+	const struct sp_thread_row *threads;
+	const struct sp_process_row *processes;
+	size_t n_threads, n_processes;
+	int r = sp_profile_threads(input->profile, &threads, &n_threads, error);
+
+	if (r == 0)
+		r = sp_profile_processes(input->profile, &processes, &n_processes, error);
+	if (r < 0)
+		return r;
+	if (!rec->files++)
+		rec->calls = rec->samples = rec->threads = rec->processes = -1;
+	widen(rec, sp_given_number(input, "start_time_ns", 0),
+	      sp_given_number(input, "finalize_time_ns", 0));
+	for (uint32_t i = 0; i < info->n_rows; i++) {
+		const struct sp_stats *stats = &sp_profile_row(input->profile, i)->stats;
+
+		if (stats->calls && stats->end_maximum >= 0)
+			widen(rec, stats->start_minimum, stats->end_maximum);
+	}
+	rec->ranks += sps && rec->ranks ? 0 : info->n_ranks;
+	rec->regions = info->n_regions > rec->regions ? info->n_regions : rec->regions;
+	if (!sps)
+		add_known(&rec->calls, info->n_calls);
+	if (info->trace_version || sps || info->n_samples)
+		add_known(&rec->samples, info->n_samples);
+	if (info->trace_version || n_threads)
+		add_known(&rec->threads, n_threads);
+	if (info->trace_version || n_processes)
+		add_known(&rec->processes, n_processes);
+	rec->losses_known |= info->trace_version > 0;
+	return 0;
+}
+
+/* ---- for people ---- */
+
+void sp_info_line(const char *title, const char *format, ...)
+{
+	sp_cleanup(sp_freep) char *text = NULL;
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vasprintf(&text, format, args);
+	va_end(args);
+	if (n < 0)
+		text = NULL;
+	printf("%-12s ", title);
+	sp_text_print(stdout, text ? text : "(out of memory)");
+	printf("\n");
+}
+
+void sp_info_count(const char *title, int64_t count)
+{
+	if (count < 0)
+		sp_info_line(title, "unknown");
+	else
+		sp_info_line(title, "%s", sp_show_count((uint64_t)count).text);
+}
+
+void sp_info_span(int64_t start, int64_t end)
+{
+	if (end <= start || !start)
+		sp_info_line("time span", "unknown");
+	else
+		sp_info_line("time span",
+			     "%s (%" PRId64 ".%09" PRId64 " to %" PRId64 ".%09" PRId64
+			     " s of CLOCK_MONOTONIC)",
+			     sp_show_duration((double)end - (double)start).text, start / 1000000000,
+			     start % 1000000000, end / 1000000000, end % 1000000000);
+}
+
+static void fact_line(const struct sp_given *input, const char *title, const char *key)
+{
+	const char *text = sp_given_text(input, key);
+
+	if (text)
+		sp_info_line(title, "%s", text);
+}
+
+static const char *layout_of(const struct sp_profile_info *info)
+{
+	return info->aggregate			? "aggregate: totals, no calls"
+	       : info->format != SP_FORMAT_HDF5 ? NULL
+	       : info->version == 1		? "a group for each region"
+						: "columnar";
+}
+
+static void print_format(const struct sp_given *input)
+{
+	const struct sp_profile_info *info = sp_profile_info(input->profile);
+	bool native = info->format == SP_FORMAT_SPT || info->format == SP_FORMAT_SPS;
+	const char *version = sp_given_text(input, "version"), *layout = layout_of(info);
+	const char *upstream = sp_given_text(input, "scope_profiler_version");
+	const char *language = sp_given_text(input, "source_language");
+
+	sp_info_line("format", "%s, %s %d%s%s%s%s", sp_format_name(info->format),
+		     info->format == SP_FORMAT_HDF5 ? "schema" : "version", info->version,
+		     layout ? ", " : "", layout ? layout : "",
+		     native ? (info->big_endian ? ", big-endian" : ", little-endian") : "",
+		     native		? ""
+		     : info->compressed ? ", compressed"
+					: ", not compressed");
+	if (info->trace_version)
+		sp_info_line("written by", "sp-trace %s",
+			     version ? version : "(of unknown version)");
+	else if (upstream)
+		sp_info_line("written by", "scope-profiler %s", upstream);
+	else if (language)
+		sp_info_line("written by", "scope-profiler's API for %s", language);
+	else
+		sp_info_line("written by", "unknown");
+}
+
+static void print_parts(struct sp_profile *profile)
+{
+	const char *parts[SP_PARTS];
+	struct sp_error error = {0};
+	sp_cleanup(sp_freep) char *list = calloc(1, SP_PARTS * 32);
+	int n = sp_parts_of(profile, parts, &error);
+
+	if (n < 0) {
+		sp_info_line("also has", "(%s)", error.text);
+		return;
+	}
+	for (int i = 0; list && i < n; i++) {
+		strcat(list, i ? ", " : "");
+		strcat(list, parts[i]);
+	}
+	if (list)
+		sp_info_line("also has", "%s", n ? list : "nothing else");
+}
+
+static void print_samples(const struct sp_given *input, const struct sp_info *rec)
+{
+	const struct sp_profile_info *info = sp_profile_info(input->profile);
+	int64_t hz = info->hz >= 0 ? info->hz : sp_given_number(input, "sample_hz", -1);
+	const char *event = sp_given_text(input, "sample_event");
+
+	if (rec->samples < 0)
+		sp_info_line("samples", "unknown");
+	else if (!rec->samples && hz <= 0)
+		sp_info_line("samples", "none");
+	else if (hz > 0)
+		sp_info_line("samples", "%s at %" PRId64 " Hz%s%s",
+			     sp_show_count((uint64_t)rec->samples).text, hz, event ? ", by " : "",
+			     event ? event : "");
+	else
+		sp_info_line("samples", "%s", sp_show_count((uint64_t)rec->samples).text);
+	if (info->ticks > (int64_t)info->n_samples)
+		sp_info_line("", "%s more outside of regions, counted only",
+			     sp_show_count((uint64_t)info->ticks - info->n_samples).text);
+}
+
+static void print_losses(const struct sp_info *rec)
+{
+	if (rec->lost)
+		sp_info_line("losses", "%s events, as told above", sp_show_count(rec->lost).text);
+	else
+		sp_info_line("losses", rec->losses_known ? "none" : "unknown");
+}
+
+static void print_probe_cost(const struct sp_given *input)
+{
+	const char *cost = sp_given_text(input, "probe_ns"),
+		   *place = sp_given_text(input, "probe_place");
+
+	if (cost)
+		sp_info_line("probe cost", "%s a call%s%s",
+			     sp_show_duration(strtod(cost, NULL)).text, place ? ", on the " : "",
+			     place ? place : "");
+}
+
+static void print_head(const struct sp_info *rec)
+{
+	const struct sp_given *input = rec->first;
+	const char *program = sp_given_text(input, "program");
+	const char *label = sp_given_text(input, "label");
+	const char *host = sp_given_text(input, "hostname");
+
+	if (rec->files == 1)
+		sp_info_line("file", "%s", input->path);
+	else
+		sp_info_line("files", "%zu: %s, …", rec->files, input->path);
+	print_format(input);
+	fact_line(input, "program", "program");
+	if (!program || !label || strcmp(program, label) != 0)
+		fact_line(input, "label", "label");
+	fact_line(input, "command", "command");
+	fact_line(input, "directory", "working_directory");
+	sp_info_line("host", "%s", host ? host : "unknown");
+	fact_line(input, "kernel", "kernel");
+	fact_line(input, "user", "user");
+	fact_line(input, "job", "job");
+	fact_line(input, "started", "timestamp");
+	sp_info_span(rec->start, rec->end);
+	fact_line(input, "ended", "stop_reason");
+}
+
+void sp_info_print(const struct sp_info *rec, const struct sp_inputs *inputs)
+{
+	const struct sp_given *input = rec->first;
+
+	(void)inputs;
+	print_head(rec);
+	sp_info_line("ranks", "%" PRIu32 "%s", rec->ranks,
+		     sp_given_number(input, "without_rank", 0) ? " (processes without a rank)"
+							       : "");
+	sp_info_count("processes", rec->processes);
+	sp_info_count("threads", rec->threads);
+	sp_info_count("regions", rec->regions);
+	sp_info_count("calls", rec->calls);
+	print_samples(input, rec);
+	print_losses(rec);
+	print_parts(input->profile);
+	print_probe_cost(input);
+}
+
+/* ---- for programs ---- */
+
+void sp_info_json_count(struct sp_json *json, const char *key, int64_t count)
+{
+	if (count < 0)
+		sp_json_null(json, key);
+	else
+		sp_json_signed(json, key, count);
+}
+
+static void json_fact(struct sp_json *json, const struct sp_fact *fact)
+{
+	switch (fact->kind) {
+	case SP_FACT_NUMBER:
+		sp_json_signed(json, fact->key, fact->number);
+		break;
+	case SP_FACT_REAL:
+		sp_json_real(json, fact->key, fact->real);
+		break;
+	case SP_FACT_BOOL:
+		sp_json_bool(json, fact->key, fact->number);
+		break;
+	case SP_FACT_TEXTS:
+	case SP_FACT_NUMBERS:
+	case SP_FACT_REALS:
+		sp_json_open_array(json, fact->key);
+		for (size_t i = 0; i < fact->n_items; i++) {
+			if (fact->kind == SP_FACT_TEXTS)
+				sp_json_text(json, NULL, fact->items[i]);
+			else if (fact->kind == SP_FACT_NUMBERS)
+				sp_json_signed(json, NULL, strtoll(fact->items[i], NULL, 10));
+			else
+				sp_json_real(json, NULL, strtod(fact->items[i], NULL));
+		}
+		sp_json_close_array(json);
+		break;
+	default:
+		sp_json_text(json, fact->key, fact->text);
+	}
+}
+
+static void json_facts(struct sp_json *json, const char *key, const struct sp_given *input,
+		       int (*read)(struct sp_profile *, const struct sp_fact **, size_t *,
+				   struct sp_error *))
+{
+	const struct sp_fact *facts;
+	size_t n;
+
+	sp_json_open_object(json, key);
+	if (read(input->profile, &facts, &n, NULL) == 0)
+		for (size_t i = 0; i < n; i++)
+			json_fact(json, &facts[i]);
+	sp_json_close_object(json);
+}
+
+static void json_parts(struct sp_json *json, struct sp_profile *profile)
+{
+	const char *parts[SP_PARTS];
+	int n = sp_parts_of(profile, parts, NULL);
+
+	sp_json_open_array(json, "parts");
+	for (int i = 0; i < n; i++)
+		sp_json_text(json, NULL, parts[i]);
+	sp_json_close_array(json);
+}
+
+static void json_file(struct sp_json *json, const struct sp_given *input)
+{
+	const struct sp_profile_info *info = sp_profile_info(input->profile);
+	bool sps = info->format == SP_FORMAT_SPS;
+
+	sp_json_open_object(json, NULL);
+	sp_json_text(json, "path", input->path);
+	sp_json_text(json, "format", sp_format_name(info->format));
+	sp_json_signed(json, "version", info->version);
+	sp_info_json_count(json, "schema", info->format == SP_FORMAT_HDF5 ? info->version : -1);
+	sp_json_signed(json, "trace_version", info->trace_version);
+	sp_json_bool(json, "big_endian", info->big_endian);
+	sp_json_bool(json, "aggregate", info->aggregate);
+	sp_json_bool(json, "compressed", info->compressed);
+	sp_json_unsigned(json, "ranks", info->n_ranks);
+	sp_json_unsigned(json, "regions", info->n_regions);
+	sp_info_json_count(json, "calls", sps ? -1 : (int64_t)info->n_calls);
+	sp_info_json_count(json, "samples",
+			   info->trace_version || sps || info->n_samples ? (int64_t)info->n_samples
+									 : -1);
+	if (info->ticks >= 0)
+		sp_json_signed(json, "ticks", info->ticks);
+	json_parts(json, input->profile);
+	sp_json_close_object(json);
+}
+
+void sp_info_write_json(const struct sp_info *rec, const struct sp_inputs *inputs,
+			struct sp_json *json)
+{
+	sp_json_open_object(json, NULL);
+	sp_json_text(json, "id", rec->first->recording);
+	sp_report_json_notes(inputs, rec->first->group, json);
+	sp_json_bool(json, "losses_known", rec->losses_known || rec->lost);
+	sp_json_open_array(json, "files");
+	for (size_t i = 0; i < inputs->n; i++)
+		if (inputs->items[i].group == rec->first->group)
+			json_file(json, &inputs->items[i]);
+	sp_json_close_array(json);
+	sp_json_text(json, "host", sp_given_text(rec->first, "hostname"));
+	sp_json_unsigned(json, "ranks", rec->ranks);
+	sp_info_json_count(json, "processes", rec->processes);
+	sp_info_json_count(json, "threads", rec->threads);
+	sp_json_unsigned(json, "regions", rec->regions);
+	sp_info_json_count(json, "calls", rec->calls);
+	sp_info_json_count(json, "samples", rec->samples);
+	sp_info_json_count(json, "start_ns", rec->end > rec->start && rec->start ? rec->start : -1);
+	sp_info_json_count(json, "end_ns", rec->end > rec->start && rec->start ? rec->end : -1);
+	json_facts(json, "metadata", rec->first, sp_profile_metadata);
+	json_facts(json, "meta", rec->first, sp_profile_meta);
+	sp_json_close_object(json);
+}
