@@ -174,6 +174,13 @@ class Test:
             self.json(profile, f"{name}.json", r)
 
 
+def some_of_each_file(found):
+    shown = {}
+    for line in found:
+        shown.setdefault(line.split()[0], []).append(line)
+    return [line for lines in shown.values() for line in lines[:3]]
+
+
 def main():
     writer, dumper, work, *rest = sys.argv[1:]
     full = os.environ.get("SP_TEST_FULL") == "1"
@@ -193,7 +200,7 @@ def main():
         checks += test.d.checks
         if test.d.found:
             failed += 1
-            print(f"seed {seed}: {len(test.d.found)} differences:", *test.d.found[:12], sep="\n  ", file=sys.stderr)
+            print(f"seed {seed}: {len(test.d.found)} differences:", *some_of_each_file(test.d.found), sep="\n  ", file=sys.stderr)
         elif count > 1 or seed == "scale":
             shutil.rmtree(directory)
     print(f"{count} seeds, {checks} checks; {failed} seeds with differences")

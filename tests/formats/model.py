@@ -298,9 +298,6 @@ class Maker:
             for _ in range(r.randrange(4)):
                 p.sites.append({"region": r.randrange(len(self.all_names)), "line": r.randrange(-1, 99), "file": "a.c", "tags": '["x"]',
                                 "function": self.text(), "image": "/bin/x"})
-            for rank in ranks[:3]:
-                if r.random() < 0.5:
-                    p.cuts.append({"region": r.randrange(len(self.all_names)), "rank": rank, "flag": 8, "count": 2**40})
         for _ in range(r.randrange(3)):
             p.losses.append({"cause": "call ring full", "cpu": r.randrange(-1, 4), "thread": -1, "count": 5, "first_ns": t, "last_ns": t + 1,
                              "rank": r.choice(ranks + [NONE])})
@@ -309,6 +306,13 @@ class Maker:
         for _ in range(r.randrange(3)):
             p.rank_facts.append({"rank": r.choice(ranks + [0]), "part": r.choice(["metadata", "meta"]), "key": self.text(), "kind": 0,
                                  "text": self.text()})
+
+    def make_cuts(self):
+        """The flags of the calls say the same, where they are stored."""
+        for row in self.profile.rows:
+            lowest = [flags & -flags for flags in row.columns["flags"].tolist() if flags]
+            for flag in sorted(set(lowest)):
+                self.profile.cuts.append({"region": self.all_names.index(row.name), "rank": row.rank, "flag": flag, "count": lowest.count(flag)})
 
     def make_samples(self, ranks):
         p, r = self.profile, self.r
@@ -358,6 +362,8 @@ class Maker:
         p.metadata = self.make_metadata(ranks)
         if p.meta is not None:
             self.make_samples(ranks)
+            if "flags" in p.columns and r.random() < 0.6:
+                self.make_cuts()
         return p
 
 

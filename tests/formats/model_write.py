@@ -370,7 +370,7 @@ def raw(profile, path, r, schema):
             if not row.source_file:
                 row.source_line, row.source_text = -1, ""
         forget_self_times(out, profile)
-    with h5py.File(path, "w") as file:
+    with h5py.File(path, "w", libver=r.choice(["earliest", ("v108", "v110")])) as file:
         writer = Raw(out, file, r)
         writer.metadata()
         if schema == 1:
