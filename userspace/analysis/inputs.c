@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "formats/profile_guard.h"
 #include "userspace/analysis/inputs_notes.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
@@ -68,7 +69,7 @@ static int add_file(struct sp_inputs *inputs, const char *path, struct sp_error 
 			error, -SP_E_FORMAT, 0,
 			"is a journal; make its final files first: sp-report recover %s", path);
 	}
-	r = sp_profile_open(path, &input->profile, error);
+	r = sp_profile_open_guarded(path, NULL, &input->profile, error);
 	return r < 0 ? blame(inputs, path, r) : 0;
 }
 

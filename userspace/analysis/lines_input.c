@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "formats/profile_read.h"
+#include "formats/profile_guard.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 
@@ -106,7 +106,7 @@ static int is_sample_file(const struct dirent *entry)
 static int has_samples(const char *path, bool *ret_has, struct sp_error *error)
 {
 	sp_cleanup(sp_profile_freep) struct sp_profile *profile = NULL;
-	int r = sp_profile_open(path, &profile, error);
+	int r = sp_profile_open_guarded(path, NULL, &profile, error);
 
 	if (r == 0)
 		*ret_has = sp_profile_info(profile)->n_samples > 0;
@@ -333,7 +333,7 @@ static int read_file(struct sp_lines_input *input, const char *path, struct sp_e
 	sp_cleanup(sp_profile_freep) struct sp_profile *profile = NULL;
 	struct reading reading = {0};
 	uint64_t before = input->samples;
-	int r = sp_profile_open(path, &profile, error);
+	int r = sp_profile_open_guarded(path, NULL, &profile, error);
 
 	if (r == 0)
 		r = read_tables(input, profile, &reading, error);
