@@ -13,7 +13,10 @@
 #include "formats/utf8.h"
 #include "formats/util.h"
 
-enum { TEXT_BYTES = 1 << 20 }; /* of texts that wait for their chunk to fill */
+enum {
+	TEXT_BYTES = 1 << 20,	 /* of texts that wait for their chunk to fill */
+	CONVERT_BYTES = 1 << 14, /* libhdf5 clears this much for every write of texts; 1 MiB else */
+};
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "chunks are written as they are");
 
@@ -75,12 +78,14 @@ static int write_values(struct sp_h5_column *column, const void *values, size_t 
 	sp_cleanup_h5 hid_t text_type = text ? sp_h5_string_type() : -1;
 	sp_cleanup_h5 hid_t memory = H5Screate_simple(1, &count, NULL);
 	sp_cleanup_h5 hid_t file = H5Dget_space(column->dataset);
+	sp_cleanup_h5 hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
 
 	errno = 0;
-	if (memory < 0 || file < 0 ||
+	if (memory < 0 || file < 0 || transfer < 0 ||
+	    H5Pset_buffer(transfer, CONVERT_BYTES, NULL, NULL) < 0 ||
 	    H5Sselect_hyperslab(file, H5S_SELECT_SET, &at, NULL, &count, NULL) < 0 ||
 	    H5Dwrite(column->dataset, text ? text_type : sp_h5_memory_type(column->type), memory,
-		     file, H5P_DEFAULT, values) < 0)
+		     file, transfer, values) < 0)
 		return sp_h5_write_failed(error, column->path);
 	return 0;
 }
