@@ -82,10 +82,14 @@ int sp_h5_events_read_columns(struct sp_h5_events *events, uint64_t at, size_t n
 static int seek_start(struct sp_h5_profile *h5, uint32_t row, uint64_t first,
 		      struct sp_error *error)
 {
-	struct sp_h5_cursor *cursor = &h5->cursors[row];
+	struct sp_h5_cursors *cursors = &h5->cursors[row];
+	struct sp_h5_cursor *cursor = &cursors->now, *earlier = cursors->earlier;
 
-	if (cursor->next > first)
-		*cursor = (struct sp_h5_cursor){0};
+	while (cursor->next > first) {
+		*cursor = earlier[0];
+		earlier[0] = earlier[1];
+		earlier[1] = (struct sp_h5_cursor){0};
+	}
 	while (cursor->next < first) {
 		uint64_t left = first - cursor->next;
 		size_t some = left < SP_H5_READ_BLOCK ? (size_t)left : SP_H5_READ_BLOCK;
@@ -97,6 +101,10 @@ static int seek_start(struct sp_h5_profile *h5, uint32_t row, uint64_t first,
 		for (size_t i = 0; i < some; i++)
 			cursor->start = sp_wrap_add(cursor->start, h5->block[i]);
 		cursor->next += some;
+	}
+	if (earlier[0].next != first) {
+		earlier[1] = earlier[0];
+		earlier[0] = *cursor;
 	}
 	return 0;
 }
@@ -113,7 +121,7 @@ static int read_starts(struct sp_h5_profile *h5, uint32_t row, uint64_t first, s
 				      error);
 	if (r || !h5->events.deltas)
 		return r;
-	cursor = &h5->cursors[row];
+	cursor = &h5->cursors[row].now;
 	for (size_t i = 0; i < n; i++) {
 		cursor->start = sp_wrap_add(cursor->start, starts[i]);
 		starts[i] = cursor->start;

@@ -25,11 +25,14 @@ struct sp_h5_profile {
 	struct sp_h5_events events;
 
 	uint64_t *offsets; /* schemas 2 and 3: first call of each row */
-	/* Where the reading of starts stands in each row, for deltas: the start of call next − 1.
-	 * Allocated when it is first needed. */
-	struct sp_h5_cursor {
-		uint64_t next;
-		int64_t start;
+	/* Where the reading of starts stands in each row, for deltas: the start of call next − 1;
+	 * and where its last two reads began, since a guard reads ahead of somebody who may turn to
+	 * another row and come back. Allocated when it is first needed. */
+	struct sp_h5_cursors {
+		struct sp_h5_cursor {
+			uint64_t next;
+			int64_t start;
+		} now, earlier[2];
 	} * cursors;
 	int64_t *block; /* SP_H5_READ_BLOCK values */
 
