@@ -205,7 +205,8 @@ def recorder_killed(into):
     wait_for(lambda: all_zero(target.pid, CALLS), "semaphores back to 0 after the recorder was killed", 60)
     done = good([SP_REPORT, "recover", into / "out/journal.spj"])
     print(done.stderr, end="")
-    equal(files(into / "out"), ["calls_rank00000.h5", "calls_rank00000.sps"], "files")
+    equal(files(into / "out"), ["calls_rank00000.h5", "calls_rank00000.sps", "journal.spj"],
+          "files, and the journal, which is kept since it has no end")
     # The recorder drains every 2 to 20 ms when it gets a processor; a thread's last calls may lie in
     # the rings of two processors, of which one was drained.
     last_drain = end - 300_000_000

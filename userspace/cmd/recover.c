@@ -35,7 +35,7 @@ static const struct sp_option options[] = {
 	{"program", KEY_PROGRAM, "NAME", "begin file names with NAME instead of the program's"},
 	{"compress", KEY_COMPRESS, "LEVEL", "compress the HDF5 files, 1 (fast) to 9"},
 	{"force", KEY_FORCE, NULL, "replace files of the same name"},
-	{"keep-journal", KEY_KEEP, NULL, "do not remove the journal afterwards"},
+	{"keep-journal", KEY_KEEP, NULL, "do not remove a complete journal afterwards"},
 	{"quiet", 'q', NULL, "only errors and warnings"},
 	{"no-sync", KEY_NO_SYNC, NULL, NULL},
 	{0},
@@ -44,12 +44,12 @@ static const struct sp_option options[] = {
 static const struct sp_cli cli = {
 	.program = "sp-report recover",
 	.usage = "[OPTION]… JOURNAL|DIR",
-	.about =
-		"Makes the final files of a recording from its journal, for each MPI rank\n"
-		"PROGRAM_rankNNNNN.h5 and .sps. A journal whose recorder died is read up to where "
-		"it\n"
-		"is whole. The journal is removed once all files are complete. DIR stands for its\n"
-		"journal.spj.",
+	.about = "Makes the final files of a recording from its journal, for each MPI rank\n"
+		 "PROGRAM_rankNNNNN.h5 and .sps. A journal whose recorder died is read up to where "
+		 "it\n"
+		 "is whole, and kept; one that is complete is removed once all files are. DIR "
+		 "stands\n"
+		 "for its journal.spj.",
 	.options = options,
 	.flags = SP_CLI_PERMUTE,
 };
@@ -148,14 +148,18 @@ static void warn_about_journal(const struct sp_finalize_options *opts,
 	const struct sp_recording *rec = result->recording;
 
 	if (result->facts.damage[0])
-		sp_log_warning("%s: %s; %s of %s could be read", opts->journal,
-			       result->facts.damage,
-			       sp_show_size((double)result->facts.good_bytes).text,
-			       sp_show_size((double)result->facts.file_bytes).text);
+		sp_log_warning("%s: %s (at byte %llu)", opts->journal, result->facts.damage,
+			       (unsigned long long)result->facts.good_bytes);
+	if (result->incomplete)
+		sp_log_warning("kept: %s of %s bytes, %s whole block%s%s",
+			       sp_show_count(result->facts.good_bytes).text,
+			       sp_show_count(result->facts.file_bytes).text,
+			       sp_show_count(result->facts.blocks).text,
+			       plural(result->facts.blocks),
+			       result->facts.damage[0] ? "; what follows is lost" : "");
 	if (!rec->ended)
-		sp_log_warning(
-			"the recorder died before the recording ended: what it had not written "
-			"yet is missing");
+		sp_log_warning("the recorder died before the recording ended, or is still at it: "
+			       "what it had not written yet is missing");
 	else if (rec->calls < rec->end_calls || rec->samples < rec->end_samples)
 		sp_log_warning(
 			"the journal says that it had %llu calls and %llu samples, but only %llu "
@@ -223,7 +227,11 @@ static void say_result(const struct sp_finalize_options *opts,
 		}
 		sp_log_info("%s/%s", opts->directory, result->files[i]);
 	}
-	if (!opts->keep_journal && !result->journal_removed)
+	if (result->incomplete)
+		sp_log_info("%s is kept, since it is not complete: remove it when you need it no "
+			    "longer",
+			    opts->journal);
+	else if (!opts->keep_journal && !result->journal_removed)
 		sp_log_warning("%s could not be removed", opts->journal);
 }
 

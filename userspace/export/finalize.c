@@ -2,8 +2,8 @@
  *
  * finalize.c - from journal to files: the two passes, and the order of things.
  *
- * Invariant: the journal is removed only after every file was committed, and files of a run that
- * fails are removed again.
+ * Invariant: the journal is removed only after every file was committed, and only if it is whole
+ * and ended in good order; files of a run that fails are removed again.
  */
 #include "userspace/export/finalize.h"
 
@@ -134,8 +134,11 @@ static void note_facts(struct sp_finalizer *fin, const struct sp_recording *rec,
 	struct sp_journal_facts *facts = &fin->result->facts;
 	int64_t hz = sp_recording_meta_number(rec, "sample_hz", 0);
 	uint64_t end = rec->ended ? rec->end_time : rec->last_time;
+	struct sp_journal_state state;
 
 	sp_journal_intact(journal, &facts->good_bytes, &facts->file_bytes, &facts->damage);
+	sp_journal_state(journal, &state);
+	facts->blocks = state.block + 1;
 	facts->start_ns =
 		(uint64_t)sp_recording_meta_number(rec, "start_ns", (int64_t)rec->first_time);
 	facts->end_ns = (uint64_t)sp_recording_meta_number(rec, "stop_ns", (int64_t)end);
@@ -326,7 +329,8 @@ int sp_finalize(const struct sp_finalize_options *options, struct sp_finalize_re
 		sp_finalize_result_free(&result);
 		return r;
 	}
-	if (!options->keep_journal)
+	result.incomplete = !result.recording->ended || result.facts.damage[0];
+	if (!options->keep_journal && !result.incomplete)
 		result.journal_removed = unlink(options->journal) == 0;
 	*ret_result = result;
 	return 0;

@@ -24,9 +24,9 @@ struct sp_finalize_options {
 	const char *program;   /* NULL: what the journal says */
 	const char *formats;   /* "h5,sps,spt", checked by the caller with sp_finalize_known() */
 	unsigned gzip;
-	bool force;   /* replace files of the same name */
-	bool no_sync; /* for tests */
-	bool keep_journal;
+	bool force;	   /* replace files of the same name */
+	bool no_sync;	   /* for tests */
+	bool keep_journal; /* even if it is whole */
 	/* Called a few times a second with what is being done and how far it is, 0 to 1. May be
 	 * NULL. */
 	void (*progress)(const char *what, double done);
@@ -44,6 +44,7 @@ struct sp_finalize_result {
 	struct sp_cuts cuts;	  /* calls in the files without an end of their own */
 	char **files;		  /* relative to the directory */
 	size_t n_files, files_room;
+	bool incomplete; /* the journal is damaged, or has no end: it is kept in any case */
 	bool journal_removed;
 };
 

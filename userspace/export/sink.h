@@ -17,7 +17,7 @@
 
 /* What the finalizer found out about the journal as a whole. */
 struct sp_journal_facts {
-	uint64_t good_bytes, file_bytes;
+	uint64_t good_bytes, file_bytes, blocks; /* whole ones */
 	const char *damage;	   /* why reading stopped early, "" for an intact journal */
 	uint64_t start_ns, end_ns; /* of the recording */
 	int32_t hz;		   /* of sampling, 0 none */
