@@ -79,7 +79,7 @@ struct sp_json_profile {
 	const char *part;
 	uint64_t index; /* SP_JSON_NO_INDEX: in no list */
 	const char *key;
-	size_t threads_capacity, tasks_capacity;
+	size_t threads_capacity, tasks_capacity, rank_facts_capacity;
 	struct sp_extras extras;
 	size_t perf_events_capacity, line_profiles_capacity, likwid_capacity, environments_capacity;
 };
@@ -159,16 +159,28 @@ int sp_json_refuse(const struct sp_json_profile *json, int code, uint64_t offset
 		   struct sp_error *error, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
 
-/* ---- profile_json_rows.c, _tables.c, _facts.c, _extras.c, _own.c: the parts ---- */
+/* ---- profile_json_rows.c, _aggregate.c, _tables.c, _facts.c, _extras.c, _own.c: the parts ---- */
 
 int sp_json_read_rows(struct sp_json_profile *json, const struct sp_json_token *token, void *target,
 		      struct sp_error *error);
+/* Whether one row comes twice. */
 int sp_json_check_rows(struct sp_json_profile *json, struct sp_error *error);
+
+/* Statistics of a row. */
+struct sp_json_aggregate {
+	bool there;
+	struct sp_stats stats;
+};
+int sp_json_read_aggregate(struct sp_json_profile *json, const struct sp_json_token *token,
+			   void *target, struct sp_error *error);
 
 int sp_json_read_threads(struct sp_json_profile *json, const struct sp_json_token *token,
 			 void *target, struct sp_error *error);
 int sp_json_read_tasks(struct sp_json_profile *json, const struct sp_json_token *token,
 		       void *target, struct sp_error *error);
+/* Room for one more row of a table, all zero; it counts already. */
+int sp_json_add_table_row(struct sp_json_profile *json, enum sp_h5_table which, size_t *capacity,
+			  size_t size, void **ret_row, struct sp_error *error);
 /* Times of tables count from the origin, which may come after them. */
 void sp_json_shift_tables(struct sp_json_profile *json);
 

@@ -60,13 +60,13 @@ static void free_likwid(struct likwid *likwid)
 static int check_likwid(struct sp_json_profile *json, const struct likwid *likwid, uint64_t offset,
 			struct sp_error *error)
 {
-	size_t threads = likwid->cpus.n;
+	size_t threads = likwid->times.n;
 
-	if (likwid->times.n != threads || likwid->call_counts.n != threads)
+	if (likwid->call_counts.n != threads || (likwid->cpus.n && likwid->cpus.n != threads))
 		return sp_json_refuse(
 			json, -SP_E_DAMAGED, offset, error,
-			"tag \"%.40s\" has %zu threads, %zu times and %zu call counts", likwid->tag,
-			threads, likwid->times.n, likwid->call_counts.n);
+			"tag \"%.40s\" has %zu times, %zu call counts and %zu CPUs", likwid->tag,
+			threads, likwid->call_counts.n, likwid->cpus.n);
 	if (likwid->events.n != likwid->event_names.n * threads ||
 	    likwid->metrics.n != likwid->metric_names.n * threads)
 		return sp_json_refuse(
@@ -90,13 +90,17 @@ static int keep_likwid(struct sp_json_profile *json, struct likwid *likwid, uint
 	if (sp_array_reserve((void **)&extras->likwid, &json->likwid_capacity, extras->n_likwid,
 			     sizeof(*extras->likwid)))
 		return no_memory(error);
+	if (!likwid->cpus.n) { /* LIKWID's marker interface does not say */
+		free(likwid->cpus.values);
+		likwid->cpus.values = NULL;
+	}
 	extras->likwid[extras->n_likwid++] = (struct sp_likwid){
 		.rank = rank,
 		.tag = likwid->tag,
 		.group_id = likwid->group_id,
 		.group_name = likwid->group_name,
 		.source = likwid->source,
-		.n_threads = likwid->cpus.n,
+		.n_threads = likwid->times.n,
 		.cpus = likwid->cpus.values,
 		.times = likwid->times.values,
 		.call_counts = likwid->call_counts.values,

@@ -18,12 +18,18 @@ static int no_memory(struct sp_error *error)
 	return sp_error_set(error, -ENOMEM, 0, "no memory");
 }
 
+/* 1 is an integer here, 1.0 is not: a writer meant a real number. */
+static bool is_integer(const struct sp_json_token *token)
+{
+	return token->kind == SP_JSON_NUMBER && token->is_integer && !strpbrk(token->text, ".eE");
+}
+
 /* A number or null as text; NULL without memory. */
 static char *number_text(const struct sp_json_token *token)
 {
 	char text[40];
 
-	if (token->kind == SP_JSON_NUMBER && token->is_integer)
+	if (is_integer(token))
 		snprintf(text, sizeof(text), "%" PRId64, token->number);
 	else
 		snprintf(text, sizeof(text), "%.17g",
@@ -41,7 +47,7 @@ static enum element element_kind(const struct sp_json_token *token)
 	case SP_JSON_TEXT:
 		return ELEMENT_TEXT;
 	case SP_JSON_NUMBER:
-		return token->is_integer ? ELEMENT_INTEGER : ELEMENT_REAL;
+		return is_integer(token) ? ELEMENT_INTEGER : ELEMENT_REAL;
 	case SP_JSON_NULL:
 		return ELEMENT_REAL;
 	default:
@@ -173,7 +179,7 @@ static int read_fact(struct sp_json_profile *json, struct sp_fact *fact, struct 
 		fact->text = strdup(token.number ? "true" : "false");
 		break;
 	default:
-		fact->is_number = token.kind == SP_JSON_NUMBER && token.is_integer;
+		fact->is_number = is_integer(&token);
 		fact->kind = fact->is_number ? SP_FACT_NUMBER : SP_FACT_REAL;
 		fact->number = fact->is_number ? token.number : 0;
 		fact->real = token.kind == SP_JSON_NULL ? NAN : token.real;

@@ -166,6 +166,61 @@ static int read_environments(struct sp_json_profile *json, const struct sp_json_
 	return sp_json_read_ranks(json, token, read_rank_environment, error);
 }
 
+/* ---- facts of ranks ---- */
+
+static int read_kind(struct sp_json_profile *json, const struct sp_json_token *token, void *target,
+		     struct sp_error *error)
+{
+	int64_t kind = 0;
+	int r = sp_json_read_integer(json, token, &kind, error);
+
+	if (!r && (kind < 0 || kind > SP_FACT_REALS))
+		r = sp_json_refuse(json, -SP_E_DAMAGED, token->offset, error,
+				   "is %" PRId64 ", and there is no such kind of fact", kind);
+	if (!r)
+		*(uint8_t *)target = (uint8_t)kind;
+	return r;
+}
+
+static int read_rank(struct sp_json_profile *json, const struct sp_json_token *token, void *target,
+		     struct sp_error *error)
+{
+	int64_t rank = 0;
+	int r = sp_json_read_integer(json, token, &rank, error);
+
+	if (!r && (rank < 0 || rank > UINT32_MAX))
+		r = sp_json_refuse(json, -SP_E_COUNT, token->offset, error, "is no rank");
+	if (!r)
+		*(uint32_t *)target = (uint32_t)rank;
+	return r;
+}
+
+static int read_rank_fact(struct sp_json_profile *json, const struct sp_json_token *token,
+			  void *target, struct sp_error *error)
+{
+	static const struct sp_json_field fields[] = {
+		FIELD(sp_rank_fact_row, "rank", read_rank, rank, true),
+		FIELD(sp_rank_fact_row, "part", sp_json_read_text, part, true),
+		FIELD(sp_rank_fact_row, "key", sp_json_read_text, key, true),
+		FIELD(sp_rank_fact_row, "kind", read_kind, kind, true),
+		FIELD(sp_rank_fact_row, "text", sp_json_read_text, text, true),
+	};
+	void *row;
+	int r = sp_json_add_table_row(json, SP_H5_TABLE_rank_fact, &json->rank_facts_capacity,
+				      sizeof(struct sp_rank_fact_row), &row, error);
+
+	(void)target;
+	return r ? r
+		 : sp_json_read_object(json, token, fields, sizeof(fields) / sizeof(fields[0]), row,
+				       NULL, error);
+}
+
+static int read_rank_facts(struct sp_json_profile *json, const struct sp_json_token *token,
+			   void *target, struct sp_error *error)
+{
+	return sp_json_read_list(json, token, read_rank_fact, target, error);
+}
+
 /* ---- all of it ---- */
 
 static int read_version(struct sp_json_profile *json, const struct sp_json_token *token,
@@ -188,6 +243,7 @@ int sp_json_read_own(struct sp_json_profile *json, const struct sp_json_token *t
 	static const struct sp_json_field fields[] = {
 		{"version", read_version, 0, true},
 		FIELD(sp_profile, "meta", sp_json_read_facts, meta, false),
+		{"rank_facts", read_rank_facts, 0, false},
 		{"perf_events", read_perf_events, 0, false},
 		{"likwid_environment", read_environments, 0, false},
 	};

@@ -20,19 +20,12 @@ struct column {
 	bool there;
 };
 
-struct aggregate {
-	bool there;
-	int64_t count, total, minimum, maximum, exclusive, first, last;
-	int64_t start_minimum, end_maximum, gpu_count, gpu_total;
-	double mean, m2;
-};
-
 struct row {
 	char *name, *source_file, *source_text;
 	struct sp_json_raw tags;
 	int64_t rank, source_line, exclusive;
 	bool event_data;
-	struct aggregate aggregate;
+	struct sp_json_aggregate aggregate;
 	struct column columns[SP_JSON_N_COLUMNS];
 	struct column metadata;
 };
@@ -150,83 +143,15 @@ static int read_tags(struct sp_json_profile *json, const struct sp_json_token *t
 	return r;
 }
 
-static int read_aggregate(struct sp_json_profile *json, const struct sp_json_token *token,
-			  void *target, struct sp_error *error)
-{
-#define FIELD(name, read, required) \
-	{ \
-#name, sp_json_read_##read, offsetof(struct aggregate, name), required \
-	}
-	static const struct sp_json_field fields[] = {
-		FIELD(count, integer, true),
-		FIELD(total, integer, true),
-		FIELD(minimum, integer, true),
-		FIELD(maximum, integer, true),
-		FIELD(exclusive, integer, false),
-		FIELD(first, integer, false),
-		FIELD(last, integer, false),
-		FIELD(start_minimum, integer, false),
-		FIELD(end_maximum, integer, false),
-		FIELD(gpu_count, integer, false),
-		FIELD(gpu_total, integer, false),
-		FIELD(mean, real, false),
-		FIELD(m2, real, false),
-	};
-#undef FIELD
-	struct aggregate *aggregate = target;
-	uint64_t seen;
-	int r;
-
-	*aggregate = (struct aggregate){
-		.there = true,
-		.exclusive = -1,
-		.first = -1,
-		.last = -1,
-		.start_minimum = -1,
-		.end_maximum = -1,
-		.m2 = -1,
-	};
-	r = sp_json_read_object(json, token, fields, sizeof(fields) / sizeof(fields[0]), target,
-				&seen, error);
-	if (r)
-		return r;
-	if (aggregate->count < 0 || aggregate->gpu_count < 0)
-		return sp_json_refuse(json, -SP_E_COUNT, token->offset, error,
-				      "has a negative number of calls");
-	if (!(seen >> 11 & 1) && aggregate->count)
-		aggregate->mean = (double)aggregate->total / (double)aggregate->count;
-	return 0;
-}
-
 static struct sp_stats row_stats(const struct row *row)
 {
-	const struct aggregate *from = &row->aggregate;
-	struct sp_stats stats;
+	struct sp_stats stats = sp_profile_unknown_stats(row->columns[SP_JSON_START].n);
 
-	if (!from->there) {
-		stats = sp_profile_unknown_stats(row->columns[SP_JSON_START].n);
-		if (stats.calls && row->exclusive >= 0)
-			stats.self = row->exclusive;
-		return stats;
-	}
-	stats = sp_profile_unknown_stats((uint64_t)from->count);
-	if (!stats.calls)
-		return stats;
-	return (struct sp_stats){
-		.calls = stats.calls,
-		.total = from->total,
-		.self = from->exclusive < 0 ? -1 : from->exclusive,
-		.minimum = from->minimum,
-		.maximum = from->maximum,
-		.first = from->first,
-		.last = from->last,
-		.start_minimum = from->start_minimum,
-		.end_maximum = from->end_maximum,
-		.mean = from->mean,
-		.m2 = from->m2,
-		.gpu_calls = (uint64_t)from->gpu_count,
-		.gpu_total = from->gpu_total,
-	};
+	if (row->aggregate.there)
+		return row->aggregate.stats;
+	if (stats.calls && row->exclusive >= 0)
+		stats.self = row->exclusive;
+	return stats;
 }
 
 /* ---- a row that was read ---- */
@@ -342,7 +267,7 @@ static int read_row(struct sp_json_profile *json, const struct sp_json_token *to
 		FIELD("source_lineno", sp_json_read_integer, source_line, false),
 		FIELD("source_text", sp_json_read_text, source_text, false),
 		FIELD("tags", read_tags, tags, false),
-		FIELD("aggregate", read_aggregate, aggregate, false),
+		FIELD("aggregate", sp_json_read_aggregate, aggregate, false),
 		FIELD("event_data_available", sp_json_read_bool, event_data, false),
 		COLUMN("start_times_ns", SP_JSON_START),
 		COLUMN("end_times_ns", SP_JSON_END_TIME),

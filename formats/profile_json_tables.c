@@ -15,9 +15,8 @@
 		key, read, offsetof(struct sp_##type##_row, member), true \
 	}
 
-/* Room for one more row, all zero, which counts already. */
-static int add_row(struct sp_json_profile *json, enum sp_h5_table which, size_t *capacity,
-		   size_t size, void **ret_row, struct sp_error *error)
+int sp_json_add_table_row(struct sp_json_profile *json, enum sp_h5_table which, size_t *capacity,
+			  size_t size, void **ret_row, struct sp_error *error)
 {
 	struct sp_profile_table *table = &json->profile->tables[which];
 
@@ -61,8 +60,8 @@ static int read_thread(struct sp_json_profile *json, const struct sp_json_token 
 	};
 	struct sp_thread_row *row;
 	void *new;
-	int r = add_row(json, SP_H5_TABLE_thread, &json->threads_capacity, sizeof(*row), &new,
-			error);
+	int r = sp_json_add_table_row(json, SP_H5_TABLE_thread, &json->threads_capacity,
+				      sizeof(*row), &new, error);
 
 	if (r)
 		return r;
@@ -90,7 +89,8 @@ static int read_task(struct sp_json_profile *json, const struct sp_json_token *t
 	};
 	struct sp_task_row *row;
 	void *new;
-	int r = add_row(json, SP_H5_TABLE_task, &json->tasks_capacity, sizeof(*row), &new, error);
+	int r = sp_json_add_table_row(json, SP_H5_TABLE_task, &json->tasks_capacity, sizeof(*row),
+				      &new, error);
 
 	if (r)
 		return r;
