@@ -66,7 +66,7 @@ def ours(d, profile, dump, where, aggregate=False, json_file=False, self_known=T
         got = rows.get((row.name, row.rank))
         if not got:
             continue
-        at = f"{where} {row.name!r} rank {row.rank}"
+        at = f"{where} {row.name[:40]!r} rank {row.rank}"
         for key, value in (("source_file", row.source_file), ("source_line", row.source_line), ("source_text", row.source_text)):
             d.same(got[key], value, at, key)
         d.same(json.loads(got["tags"]), list(row.tags), at, "tags")
@@ -151,7 +151,7 @@ def theirs(d, profile, results, where, aggregate=False, json_file=False, trust_n
         got = regions[row.name].regions[row.rank] if row.name in regions and row.rank in regions[row.name].regions else None
         if got is None:
             continue
-        at = f"{where} their {row.name!r} rank {row.rank}"
+        at = f"{where} their {row.name[:40]!r} rank {row.rank}"
         if not aggregate:
             their_row(d, profile, row, got, at)
         d.same(got.num_calls, len(row), at, "calls")
@@ -241,7 +241,7 @@ def their_summary(d, profile, results, where, self_stored):
         if not len(row):
             continue
         got = results[row.name].regions[row.rank]
-        at, s = f"{where} their summary of {row.name!r} rank {row.rank}", statistics(row)
+        at, s = f"{where} their summary of {row.name[:40]!r} rank {row.rank}", statistics(row)
         d.same(got.num_calls, s["n"], at, "calls")
         for mine, his in (("total", "total_duration"), ("minimum", "min_duration"), ("maximum", "max_duration"), ("first", "first_duration"),
                           ("last", "last_duration"), ("mean", "average_duration")):
