@@ -268,7 +268,7 @@ static int put_likwid(hid_t group, const struct sp_likwid *likwid, struct sp_err
 		r = sp_h5_put_texts(group, "metric_names", likwid->metric_names, likwid->n_metrics,
 				    error);
 	if (!r)
-		r = put_int64s(group, "cpus", likwid->cpus, threads, error);
+		r = put_int64s(group, "cpus", likwid->cpus, likwid->cpus ? threads : 0, error);
 	if (!r)
 		r = put_doubles(group, "times", NULL, threads, likwid->times, error);
 	if (!r)

@@ -168,7 +168,7 @@ struct sp_likwid {
 	int64_t group_id; /* -1 unknown */
 	const char *group_name, *source;
 	size_t n_threads;
-	const int64_t *cpus;	    /* one a thread */
+	const int64_t *cpus;	    /* one a thread; NULL: the file does not say */
 	const double *times;	    /* s, one a thread */
 	const int64_t *call_counts; /* one a thread */
 	size_t n_events;

@@ -124,7 +124,7 @@ static void line_profile(struct sp_pipe *pipe, struct sp_line_profile *profile)
 
 static void likwid(struct sp_pipe *pipe, struct sp_likwid *likwid)
 {
-	uint64_t n_threads = likwid->n_threads;
+	uint64_t n_threads = likwid->n_threads, n_cpus = likwid->cpus ? n_threads : 0;
 
 	sp_pipe_value(pipe, likwid->rank);
 	sp_pipe_text(pipe, &likwid->tag);
@@ -132,7 +132,8 @@ static void likwid(struct sp_pipe *pipe, struct sp_likwid *likwid)
 	sp_pipe_text(pipe, &likwid->group_name);
 	sp_pipe_text(pipe, &likwid->source);
 	sp_pipe_value(pipe, n_threads);
-	numbers_of(pipe, likwid->cpus, n_threads, 1);
+	sp_pipe_value(pipe, n_cpus);
+	numbers_of(pipe, likwid->cpus, n_cpus, 1);
 	numbers_of(pipe, likwid->times, n_threads, 1);
 	numbers_of(pipe, likwid->call_counts, n_threads, 1);
 	texts(pipe, &likwid->event_names, &likwid->n_events);
@@ -143,7 +144,12 @@ static void likwid(struct sp_pipe *pipe, struct sp_likwid *likwid)
 	if (!pipe->receiving)
 		return;
 	likwid->n_threads = n_threads;
-	if (likwid->n_counters && likwid->n_counters != likwid->n_events)
+	if (!n_cpus) {
+		free((void *)likwid->cpus);
+		likwid->cpus = NULL;
+	}
+	if ((likwid->n_counters && likwid->n_counters != likwid->n_events) ||
+	    (n_cpus && n_cpus != n_threads))
 		sp_pipe_fail(pipe, -EBADMSG);
 }
 

@@ -333,7 +333,7 @@ static void print_likwid(const struct sp_extras *extras)
 		printf(", \"source\": ");
 		print_text(one->source);
 		printf(", \"cpus\": ");
-		print_integers(one->cpus, one->n_threads);
+		print_integers(one->cpus, one->cpus ? one->n_threads : 0);
 		printf(", \"times\": ");
 		print_reals(one->times, one->n_threads);
 		printf(", \"call_counts\": ");

@@ -280,7 +280,8 @@ static void dump_likwid(struct sp_dump *dump, const struct sp_extras *extras)
 		sp_dump_signed(dump, "group_id", likwid->group_id);
 		sp_dump_text(dump, "group_name", likwid->group_name);
 		sp_dump_text(dump, "source", likwid->source);
-		put_signed_list(dump, "cpus", likwid->cpus, likwid->n_threads);
+		put_signed_list(dump, "cpus", likwid->cpus,
+				likwid->cpus ? likwid->n_threads : 0);
 		put_real_list(dump, "times", likwid->times, likwid->n_threads);
 		put_signed_list(dump, "call_counts", likwid->call_counts, likwid->n_threads);
 		sp_dump_record_end(dump);
