@@ -554,6 +554,7 @@ static void close_guard(void *implementation)
 	if (!guard)
 		return;
 	stop(guard);
+	free(guard->row_first);
 	free(guard->path);
 	free(guard);
 }
@@ -607,6 +608,26 @@ static int receive_rows(struct sp_profile *profile, struct sp_pipe *pipe, uint64
 	return r;
 }
 
+/* Numbers the calls through the rows. An aggregate has none, whatever it counts. */
+static int number_calls(struct sp_guard *guard, struct sp_error *error)
+{
+	const struct sp_profile *profile = guard->profile;
+	uint64_t n = 0;
+
+	if (profile->info.aggregate)
+		return 0;
+	guard->row_first = calloc(profile->info.n_rows + 1, sizeof(*guard->row_first));
+	if (!guard->row_first)
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	for (uint32_t i = 0; i < profile->info.n_rows; i++) {
+		guard->row_first[i] = n;
+		if (__builtin_add_overflow(n, profile->rows[i].stats.calls, &n))
+			return sp_error_set(error, -SP_E_COUNT, 0,
+					    "claims more calls than there are numbers");
+	}
+	return 0;
+}
+
 static int receive_profile(struct sp_guard *guard, const struct sp_guard_opened *opened,
 			   struct sp_error *error)
 {
@@ -636,11 +657,10 @@ static int receive_profile(struct sp_guard *guard, const struct sp_guard_opened 
 	r = sp_guard_received(guard, &wanted, error);
 	if (!r && info->n_calls != opened->n_calls)
 		r = sp_guard_nonsense(guard, &wanted, error);
-	if (!r && (info->n_samples > INT64_MAX || info->n_calls > INT64_MAX))
-		r = sp_error_set(error, -SP_E_COUNT, 0,
-				 "claims %" PRIu64 " calls and %" PRIu64 " samples", info->n_calls,
+	if (!r && info->n_samples > INT64_MAX)
+		r = sp_error_set(error, -SP_E_COUNT, 0, "claims %" PRIu64 " samples",
 				 info->n_samples);
-	return r;
+	return r ? r : number_calls(guard, error);
 }
 
 static int open_guarded(struct sp_profile *profile, const struct sp_guard_limits *limits,

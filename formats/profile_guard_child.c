@@ -196,20 +196,40 @@ static void answer_open(struct child *child, bool rows)
 	sp_pipe_end(&child->out);
 }
 
+/* Calls of a row and of those after it. */
+static int read_calls(struct child *child, const struct sp_guard_request *request, void *half,
+		      struct sp_error *error)
+{
+	const struct sp_profile *profile = child->profile;
+	uint64_t first = request->first, left = request->n;
+	int r = 0;
+
+	for (uint32_t row = request->row; !r && left && row < profile->info.n_rows; row++) {
+		uint64_t n = profile->rows[row].stats.calls - first;
+		struct sp_calls view = sp_guard_view(half, request->columns, (size_t)request->n,
+						     (size_t)(request->n - left));
+
+		n = n < left ? n : left;
+		if (n)
+			r = sp_profile_read_calls(child->profile, row, first, (size_t)n, &view,
+						  error);
+		left -= n;
+		first = 0;
+	}
+	return r;
+}
+
 /* Numbers into the window. */
 static void answer_numbers(struct child *child, const struct sp_guard_request *request)
 {
 	void *half = sp_guard_half(child->setup->window, request->op, request->half);
 	struct sp_error error = {0};
 	size_t n = (size_t)request->n;
-	struct sp_calls view;
 	int r;
 
 	switch (request->op) {
 	case SP_GUARD_CALLS:
-		view = sp_guard_view(half, request->columns, n);
-		r = sp_profile_read_calls(child->profile, request->row, request->first, n, &view,
-					  &error);
+		r = read_calls(child, request, half, &error);
 		break;
 	case SP_GUARD_SAMPLES:
 		r = sp_profile_read_samples(child->profile, request->first, n, half, &error);

@@ -41,11 +41,11 @@ enum sp_guard_op {
 #define SP_GUARD_END (1u << 31)
 
 struct sp_guard_request {
-	uint32_t op;	  /* enum sp_guard_op */
-	uint32_t row;	  /* of calls and event metadata; which table */
-	uint32_t columns; /* of calls */
-	uint32_t half;	  /* of the window: 0 or 1 */
-	uint64_t first, n;
+	uint32_t op;	   /* enum sp_guard_op */
+	uint32_t row;	   /* of event metadata; of the first of the calls; which table */
+	uint32_t columns;  /* of calls */
+	uint32_t half;	   /* of the window: 0 or 1 */
+	uint64_t first, n; /* calls: the first in its row, and they may go on into the next rows */
 	struct sp_profile_check check; /* where a check goes on */
 };
 
@@ -73,8 +73,8 @@ static inline void *sp_guard_half(void *window, uint32_t op, uint32_t half)
 size_t sp_guard_element(uint32_t op, uint32_t columns);
 /* The elements that a half holds. */
 size_t sp_guard_capacity(uint32_t op, uint32_t columns);
-/* Columns of @n calls that stand in a half: points into it. */
-struct sp_calls sp_guard_view(void *half, uint32_t columns, size_t n);
+/* Columns of @n calls that stand in a half: points into it, at call @at of them. */
+struct sp_calls sp_guard_view(void *half, uint32_t columns, size_t n, size_t at);
 
 /* ---- profile_guard_child.c ---- */
 
@@ -93,17 +93,17 @@ void sp_guard_child_run(const struct sp_guard_child_setup *setup) __attribute__(
 struct sp_guard_block {
 	bool used;  /* was asked for */
 	bool ready; /* and is there */
-	uint32_t row, columns;
-	uint64_t first, n;
+	uint32_t columns;
+	uint64_t first, n; /* calls are numbered through all rows */
 };
 
 /* Reading of one kind: two blocks, and where a reader would go on. */
 struct sp_guard_stream {
 	struct sp_guard_block blocks[2];
 	unsigned int newest;
-	uint32_t row, columns;
+	uint32_t columns;
 	uint64_t next;
-	size_t size;   /* elements of the newest block, or what they would have been */
+	size_t size;   /* elements that the newest block was to have */
 	bool no_ahead; /* reading ahead failed: leave it until the reader asks for that place */
 };
 
@@ -125,6 +125,7 @@ struct sp_guard {
 	uint64_t device, inode, size;
 	int64_t changed_s, changed_ns;
 	uint64_t n_frames;
+	uint64_t *row_first;	      /* number of each row's first call */
 	struct sp_guard_child *child; /* NULL: none */
 	uint64_t last_used;
 	struct sp_error failed; /* the child died: so every further call fails */

@@ -5,6 +5,7 @@
  * Invariant: a half of the window is written by the child only between the request that names it
  * and its reply, and is copied out only after the reply. Who reads forward finds the next block
  * filled, or being filled, when the last one is used up; who jumps gets just what was asked for.
+ * Calls are numbered through all rows, so that a block of many small rows takes one request.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,8 @@
 
 /* What a read wants, and where it goes on. */
 struct want {
-	uint32_t op, row, columns;
-	uint64_t first, total; /* elements that there are: of the row, of the kind */
+	uint32_t op, columns;
+	uint64_t first, total; /* of all elements of the kind */
 	size_t n;
 	const struct sp_calls *calls; /* or */
 	char *elements;
@@ -64,16 +65,16 @@ size_t sp_guard_capacity(uint32_t op, uint32_t columns)
 	return (SP_GUARD_HALF - padding) / (element ? element : 1);
 }
 
-struct sp_calls sp_guard_view(void *half, uint32_t columns, size_t n)
+struct sp_calls sp_guard_view(void *half, uint32_t columns, size_t n, size_t at)
 {
 	struct sp_calls view = {0};
-	char *at = half;
+	char *column = half;
 
 	for (unsigned int c = 0; c < N_COLUMNS; c++) {
 		if (!has_column(columns, c))
 			continue;
-		*column_of(&view, c) = at;
-		at += (column_size(c) * n + 7) / 8 * 8;
+		*column_of(&view, c) = column + column_size(c) * at;
+		column += (column_size(c) * n + 7) / 8 * 8;
 	}
 	return view;
 }
@@ -102,18 +103,34 @@ static void copy_out(const struct sp_guard *guard, const struct want *want,
 		       n * element);
 		return;
 	}
-	view = sp_guard_view(base, want->columns, (size_t)block->n);
+	view = sp_guard_view(base, want->columns, (size_t)block->n, from);
 	all = *want->calls;
 	for (unsigned int c = 0; c < N_COLUMNS; c++) {
 		size_t size = column_size(c);
 
 		if (has_column(want->columns, c))
 			memcpy((char *)*column_of(&all, c) + want->done * size,
-			       (char *)*column_of(&view, c) + from * size, n * size);
+			       *column_of(&view, c), n * size);
 	}
 }
 
 /* ---- asking and receiving ---- */
+
+/* The row of a call by its number. */
+static uint32_t row_of(const struct sp_guard *guard, uint64_t call)
+{
+	uint32_t low = 0, high = guard->profile->info.n_rows;
+
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (guard->row_first[middle] <= call)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
 
 static int ask(struct sp_guard *guard, uint32_t op, uint32_t half,
 	       const struct sp_guard_block *wanted, struct sp_error *error)
@@ -121,14 +138,18 @@ static int ask(struct sp_guard *guard, uint32_t op, uint32_t half,
 	struct sp_guard_child *child = guard->child;
 	struct sp_guard_request request = {
 		.op = op,
-		.row = wanted->row,
 		.columns = wanted->columns,
 		.half = half,
 		.first = wanted->first,
 		.n = wanted->n,
 	};
-	int r = sp_guard_ask(guard, &request, error);
+	int r;
 
+	if (op == SP_GUARD_CALLS) {
+		request.row = row_of(guard, wanted->first);
+		request.first -= guard->row_first[request.row];
+	}
+	r = sp_guard_ask(guard, &request, error);
 	if (r)
 		return r;
 	child->streams[op].blocks[half] = *wanted;
@@ -195,39 +216,6 @@ static int await(struct sp_guard *guard, uint32_t op, uint32_t half, struct sp_e
 	return r;
 }
 
-/* The next block that somebody who reads forward will want; false if there is none. */
-static bool block_after(const struct sp_guard *guard, const struct want *want,
-			const struct sp_guard_block *block, size_t size,
-			struct sp_guard_block *ret_next)
-{
-	enum { MAX_EMPTY_ROWS = 64 };
-	const struct sp_profile *profile = guard->profile;
-	uint64_t first = block->first + block->n, total = want->total;
-	uint32_t row = block->row;
-
-	for (int i = 0; want->op == SP_GUARD_CALLS && first >= total && i < MAX_EMPTY_ROWS; i++) {
-		if (row + 1 >= profile->info.n_rows)
-			return false;
-		total = profile->rows[++row].stats.calls;
-		first = 0;
-	}
-	if (first >= total)
-		return false;
-	*ret_next = (struct sp_guard_block){
-		.used = true,
-		.row = row,
-		.columns = block->columns,
-		.first = first,
-		.n = total - first < size ? total - first : size,
-	};
-	return true;
-}
-
-static bool same_place(const struct sp_guard_block *a, const struct sp_guard_block *b)
-{
-	return a->used && a->row == b->row && a->columns == b->columns && a->first == b->first;
-}
-
 static size_t grown(const struct sp_guard_stream *stream, const struct want *want)
 {
 	size_t capacity = sp_guard_capacity(want->op, want->columns);
@@ -240,43 +228,42 @@ static int ask_ahead(struct sp_guard *guard, const struct want *want, uint32_t h
 		     struct sp_error *error)
 {
 	struct sp_guard_stream *stream = &guard->child->streams[want->op];
-	const struct sp_guard_block *other = &stream->blocks[!half];
+	const struct sp_guard_block *block = &stream->blocks[half], *other = &stream->blocks[!half];
+	struct sp_guard_block next = {.used = true, .columns = block->columns};
 	size_t size = grown(stream, want);
-	struct sp_guard_block next;
+	uint64_t left;
 
-	if (stream->no_ahead || (other->used && !other->ready) ||
-	    !block_after(guard, want, &stream->blocks[half], size, &next) ||
-	    same_place(other, &next))
+	next.first = block->first + block->n;
+	left = want->total - next.first;
+	next.n = left < size ? left : size;
+	if (!left || stream->no_ahead || (other->used && !other->ready) ||
+	    (other->used && other->columns == next.columns && other->first == next.first))
 		return 0;
 	stream->size = size;
 	return ask(guard, want->op, !half, &next, error);
 }
 
-/* Asks for what is wanted now. */
+/* Asks for what is wanted now; somebody who reads forward gets more. */
 static int ask_now(struct sp_guard *guard, const struct want *want, bool forward,
 		   uint32_t *ret_half, struct sp_error *error)
 {
 	struct sp_guard_stream *stream = &guard->child->streams[want->op];
 	size_t capacity = sp_guard_capacity(want->op, want->columns), size = want->n - want->done;
-	struct sp_guard_block wanted = {.used = true, .row = want->row, .columns = want->columns};
-	uint32_t half;
-	int r;
+	struct sp_guard_block wanted = {.used = true, .columns = want->columns};
+	uint32_t half = !stream->newest;
+	int r = 0;
 
-	if (forward && size < grown(stream, want))
+	if (forward && !stream->no_ahead && size < grown(stream, want))
 		size = grown(stream, want);
 	if (size > capacity)
 		size = capacity;
 	stream->size = size;
 	wanted.first = want->first + want->done;
 	wanted.n = want->total - wanted.first < size ? want->total - wanted.first : size;
-	half = !stream->newest;
-	if (stream->blocks[half].used && !stream->blocks[half].ready) {
+	if (stream->blocks[half].used && !stream->blocks[half].ready)
 		r = sp_guard_drain(guard, error);
-		if (r)
-			return r;
-	}
 	*ret_half = half;
-	return ask(guard, want->op, half, &wanted, error);
+	return r ? r : ask(guard, want->op, half, &wanted, error);
 }
 
 static bool find_block(const struct sp_guard_stream *stream, const struct want *want,
@@ -287,8 +274,8 @@ static bool find_block(const struct sp_guard_stream *stream, const struct want *
 	for (uint32_t half = 0; half < 2; half++) {
 		const struct sp_guard_block *block = &stream->blocks[half];
 
-		if (block->used && block->row == want->row && block->columns == want->columns &&
-		    at >= block->first && at - block->first < block->n) {
+		if (block->used && block->columns == want->columns && at >= block->first &&
+		    at - block->first < block->n) {
 			*ret_half = half;
 			return true;
 		}
@@ -296,16 +283,28 @@ static bool find_block(const struct sp_guard_stream *stream, const struct want *
 	return false;
 }
 
-/* Whether the read begins where the last one ended. */
-static bool goes_on(const struct sp_guard *guard, const struct sp_guard_stream *stream,
-		    const struct want *want)
+/* Has a block with the next wanted element ready in *@ret_half. */
+static int get_block(struct sp_guard *guard, const struct want *want, bool forward,
+		     uint32_t *ret_half, struct sp_error *error)
 {
-	if (stream->columns != want->columns || !stream->size)
-		return false;
-	if (stream->row == want->row)
-		return stream->next == want->first;
-	return want->op == SP_GUARD_CALLS && !want->first && stream->row < want->row &&
-	       stream->next == guard->profile->rows[stream->row].stats.calls;
+	struct sp_guard_stream *stream = &guard->child->streams[want->op];
+	uint64_t asked;
+	int r = 0;
+
+	if (!find_block(stream, want, ret_half))
+		r = ask_now(guard, want, forward, ret_half, error);
+	if (!r && forward)
+		r = ask_ahead(guard, want, *ret_half, error);
+	if (r)
+		return r;
+	asked = stream->blocks[*ret_half].first + stream->blocks[*ret_half].n;
+	r = await(guard, want->op, *ret_half, error);
+	if (!r || !guard->child || asked <= want->first + want->n)
+		return r;
+	/* It may be what nobody has asked for yet that cannot be read. */
+	stream->no_ahead = true;
+	r = ask_now(guard, want, false, ret_half, error);
+	return r ? r : await(guard, want->op, *ret_half, error);
 }
 
 static int read_stream(struct sp_guard *guard, struct want *want, struct sp_error *error)
@@ -317,7 +316,7 @@ static int read_stream(struct sp_guard *guard, struct want *want, struct sp_erro
 	if (r)
 		return r;
 	stream = &guard->child->streams[want->op];
-	forward = goes_on(guard, stream, want);
+	forward = stream->size && stream->columns == want->columns && stream->next == want->first;
 	if (!forward)
 		stream->no_ahead = false;
 	while (want->done < want->n) {
@@ -325,12 +324,7 @@ static int read_stream(struct sp_guard *guard, struct want *want, struct sp_erro
 		uint32_t half = 0;
 		size_t from, some;
 
-		if (!find_block(stream, want, &half))
-			r = ask_now(guard, want, forward, &half, error);
-		if (!r && forward)
-			r = ask_ahead(guard, want, half, error);
-		if (!r)
-			r = await(guard, want->op, half, error);
+		r = get_block(guard, want, forward, &half, error);
 		if (r)
 			return r;
 		block = &stream->blocks[half];
@@ -342,7 +336,6 @@ static int read_stream(struct sp_guard *guard, struct want *want, struct sp_erro
 		want->done += some;
 		forward = true;
 	}
-	stream->row = want->row;
 	stream->columns = want->columns;
 	stream->next = want->first + want->n;
 	return 0;
@@ -353,17 +346,17 @@ static int read_stream(struct sp_guard *guard, struct want *want, struct sp_erro
 int sp_guard_read_calls(struct sp_profile *profile, uint32_t row, uint64_t first, size_t n,
 			const struct sp_calls *calls, struct sp_error *error)
 {
+	struct sp_guard *guard = profile->implementation;
 	struct want want = {
 		.op = SP_GUARD_CALLS,
-		.row = row,
 		.columns = wanted_columns(calls),
-		.first = first,
-		.total = profile->rows[row].stats.calls,
+		.first = guard->row_first[row] + first,
+		.total = profile->info.n_calls,
 		.n = n,
 		.calls = calls,
 	};
 
-	return want.columns ? read_stream(profile->implementation, &want, error) : 0;
+	return want.columns ? read_stream(guard, &want, error) : 0;
 }
 
 static struct sp_guard_request request_of(const struct want *want)
