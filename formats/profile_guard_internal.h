@@ -69,12 +69,20 @@ static inline void *sp_guard_half(void *window, uint32_t op, uint32_t half)
 {
 	return (char *)window + (2 * (size_t)op + half) * SP_GUARD_HALF;
 }
+/* ---- profile_guard_window.c ---- */
+
 /* Bytes of one element. */
 size_t sp_guard_element(uint32_t op, uint32_t columns);
 /* The elements that a half holds. */
 size_t sp_guard_capacity(uint32_t op, uint32_t columns);
 /* Columns of @n calls that stand in a half: points into it, at call @at of them. */
 struct sp_calls sp_guard_view(void *half, uint32_t columns, size_t n, size_t at);
+
+/* The columns that are not NULL. */
+uint32_t sp_guard_columns(const struct sp_calls *calls);
+/* Copies @n calls from a view to call @at of the caller's. */
+void sp_guard_copy_calls(const struct sp_calls *to, size_t at, const struct sp_calls *view,
+			 uint32_t columns, size_t n);
 
 /* ---- profile_guard_child.c ---- */
 
@@ -88,7 +96,7 @@ struct sp_guard_child_setup {
 /* In a process that was just forked: answers requests until the guard closes the socket. */
 void sp_guard_child_run(const struct sp_guard_child_setup *setup) __attribute__((noreturn));
 
-/* ---- profile_guard.c ---- */
+/* ---- the guard ---- */
 
 struct sp_guard_block {
 	bool used;  /* was asked for */
@@ -131,8 +139,25 @@ struct sp_guard {
 	struct sp_error failed; /* the child died: so every further call fails */
 };
 
+/* ---- profile_guard_process.c ---- */
+
 /* Makes sure that there is a child. */
 int sp_guard_wake(struct sp_guard *guard, struct sp_error *error);
+/* Starts a child and has it open the file; the rows follow in the pipe, unless it opens it again.
+ */
+int sp_guard_ask_open(struct sp_guard *guard, enum sp_guard_op op,
+		      struct sp_guard_opened *ret_opened, struct sp_error *error);
+/* -ESTALE unless the path still leads to the file that was opened. */
+int sp_guard_check_same(const struct sp_guard *guard, struct sp_error *error);
+/* Ends the child, whatever it does; it has nothing to lose. */
+void sp_guard_stop(struct sp_guard *guard);
+/* The status of a child that has closed its socket: it is dying, or has lost its mind. */
+int sp_guard_find_status(const struct sp_guard_child *child, int *ret_status);
+/* Lets go of a child that was reaped. */
+void sp_guard_forget(struct sp_guard *guard);
+
+/* ---- profile_guard_ask.c ---- */
+
 /* Sends a request. */
 int sp_guard_ask(struct sp_guard *guard, const struct sp_guard_request *request,
 		 struct sp_error *error);

@@ -22,81 +22,13 @@ struct want {
 	size_t done; /* of them */
 };
 
-/* ---- places in the window ---- */
-
-/* start, end, then the columns that profile_tables.def lists. */
-static size_t column_size(unsigned int c)
-{
-	return c < 2 ? sizeof(int64_t) : sp_h5_type_size(sp_h5_call_columns[c - 2].type);
-}
-
-static bool has_column(uint32_t columns, unsigned int c)
-{
-	return columns & (c == 0 ? SP_GUARD_START : c == 1 ? SP_GUARD_END : 1u << (c - 2));
-}
-
-static void **column_of(struct sp_calls *calls, unsigned int c)
-{
-	return c == 0	? (void **)&calls->start
-	       : c == 1 ? (void **)&calls->end
-			: (void **)(void *)((char *)calls + sp_h5_call_columns[c - 2].offset);
-}
-
-enum { N_COLUMNS = SP_CALLS_N_COLUMNS + 2 };
-_Static_assert(SP_CALLS_N_COLUMNS < 30, "start and end have bits beside the columns'");
-
-size_t sp_guard_element(uint32_t op, uint32_t columns)
-{
-	size_t size = 0;
-
-	if (op == SP_GUARD_SAMPLES)
-		return sizeof(struct sp_sample_row);
-	if (op != SP_GUARD_CALLS)
-		return sizeof(uint64_t);
-	for (unsigned int c = 0; c < N_COLUMNS; c++)
-		size += has_column(columns, c) ? column_size(c) : 0;
-	return size;
-}
-
-size_t sp_guard_capacity(uint32_t op, uint32_t columns)
-{
-	size_t padding = sizeof(uint64_t) * N_COLUMNS, element = sp_guard_element(op, columns);
-
-	return (SP_GUARD_HALF - padding) / (element ? element : 1);
-}
-
-struct sp_calls sp_guard_view(void *half, uint32_t columns, size_t n, size_t at)
-{
-	struct sp_calls view = {0};
-	char *column = half;
-
-	for (unsigned int c = 0; c < N_COLUMNS; c++) {
-		if (!has_column(columns, c))
-			continue;
-		*column_of(&view, c) = column + column_size(c) * at;
-		column += (column_size(c) * n + 7) / 8 * 8;
-	}
-	return view;
-}
-
-static uint32_t wanted_columns(const struct sp_calls *calls)
-{
-	struct sp_calls all = *calls;
-	uint32_t columns = 0;
-
-	for (unsigned int c = 0; c < N_COLUMNS; c++)
-		if (*column_of(&all, c))
-			columns |= c == 0 ? SP_GUARD_START : c == 1 ? SP_GUARD_END : 1u << (c - 2);
-	return columns;
-}
-
 /* Copies @n elements from element @from of a block on. */
 static void copy_out(const struct sp_guard *guard, const struct want *want,
 		     const struct sp_guard_block *block, uint32_t half, size_t from, size_t n)
 {
 	void *base = sp_guard_half(guard->child->window, want->op, half);
 	size_t element = sp_guard_element(want->op, want->columns);
-	struct sp_calls view, all;
+	struct sp_calls view;
 
 	if (want->op != SP_GUARD_CALLS) {
 		memcpy(want->elements + want->done * element, (char *)base + from * element,
@@ -104,14 +36,7 @@ static void copy_out(const struct sp_guard *guard, const struct want *want,
 		return;
 	}
 	view = sp_guard_view(base, want->columns, (size_t)block->n, from);
-	all = *want->calls;
-	for (unsigned int c = 0; c < N_COLUMNS; c++) {
-		size_t size = column_size(c);
-
-		if (has_column(want->columns, c))
-			memcpy((char *)*column_of(&all, c) + want->done * size,
-			       *column_of(&view, c), n * size);
-	}
+	sp_guard_copy_calls(want->calls, want->done, &view, want->columns, n);
 }
 
 /* ---- asking and receiving ---- */
@@ -349,7 +274,7 @@ int sp_guard_read_calls(struct sp_profile *profile, uint32_t row, uint64_t first
 	struct sp_guard *guard = profile->implementation;
 	struct want want = {
 		.op = SP_GUARD_CALLS,
-		.columns = wanted_columns(calls),
+		.columns = sp_guard_columns(calls),
 		.first = guard->row_first[row] + first,
 		.total = profile->info.n_calls,
 		.n = n,
