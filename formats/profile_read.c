@@ -29,7 +29,7 @@ static const struct {
 	{SP_FORMAT_SPT, "spt", "SCOPEPRF", 8},
 	{SP_FORMAT_SPS, "sps", "SCOPESMP", 8},
 	{SP_FORMAT_HDF5, "hdf5", "\211HDF\r\n\032\n", 8},
-	{SP_FORMAT_JOURNAL, "journal", SP_JOURNAL_MAGIC, sizeof(SP_JOURNAL_MAGIC) - 1},
+	{SP_FORMAT_JOURNAL, "journal", SP_JOURNAL_MAGIC, 7}, /* of whatever version */
 	{SP_FORMAT_JSON, "json", "{", 1},
 	{SP_FORMAT_JSON, "json", "\037\213", 2}, /* gzip: nothing else of ours is packed */
 };

@@ -94,10 +94,9 @@ static int gather_notes(struct sp_info_journal *info)
 				   "%s: %" PRIu64 " of %" PRIu64 " bytes are whole", info->reason,
 				   info->good_bytes, info->bytes);
 	if (r == 0 && !rec->ended)
-		r = sp_inputs_note(
-			&info->notes, 0, true,
-			"it ends without its end, the recorder died (or is still at it): "
-			"what it had not written yet is missing");
+		r = sp_inputs_note(&info->notes, 0, true,
+				   "the recorder died, or is still at it: what it had not written "
+				   "yet is missing");
 	else if (r == 0 && (rec->calls < rec->end_calls || rec->samples < rec->end_samples))
 		r = sp_inputs_note(&info->notes, 0, true,
 				   "its end says %" PRIu64 " calls and %" PRIu64
