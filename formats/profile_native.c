@@ -162,6 +162,11 @@ int sp_profile_open_spt(struct sp_profile *profile, struct sp_error *error)
 	profile->implementation = trace;
 	profile->info.version = sp_spt_reader_version(reader);
 	profile->info.big_endian = sp_spt_reader_big_endian(reader);
+	profile->ranks = calloc(1, sizeof(*profile->ranks));
+	if (!profile->ranks)
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
+	profile->ranks[0] = (uint32_t)sp_spt_reader_rank(reader);
+	profile->info.n_ranks = 1;
 	return add_records(profile, error);
 }
 

@@ -189,19 +189,56 @@ static int compare_u32(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
+/* Without any row a rank is told by its threads and processes. What cannot be read of them is told
+ * when it is asked for. */
+static int collect_ranks_of_tables(struct sp_profile *profile, size_t *ret_n)
+{
+	const struct sp_thread_row *threads;
+	const struct sp_process_row *processes;
+	size_t n_threads, n_processes, n = 0;
+
+	if (sp_profile_threads(profile, &threads, &n_threads, NULL))
+		n_threads = 0;
+	if (sp_profile_processes(profile, &processes, &n_processes, NULL))
+		n_processes = 0;
+	profile->ranks = calloc(n_threads + n_processes + 1, sizeof(*profile->ranks));
+	if (!profile->ranks)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_threads; i++)
+		profile->ranks[n++] = threads[i].rank;
+	for (size_t i = 0; i < n_processes; i++)
+		profile->ranks[n++] = processes[i].rank;
+	*ret_n = n;
+	return 0;
+}
+
+static int collect_ranks_of_rows(struct sp_profile *profile, size_t *ret_n)
+{
+	size_t n = profile->info.n_rows;
+
+	profile->ranks = calloc(n + 1, sizeof(*profile->ranks));
+	if (!profile->ranks)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		profile->ranks[i] = profile->rows[i].rank;
+	*ret_n = n;
+	return 0;
+}
+
 static int collect_ranks(struct sp_profile *profile, struct sp_error *error)
 {
-	uint32_t n = profile->info.n_rows, kept = 0;
+	size_t n;
+	uint32_t kept = 0;
+	int r;
 
 	if (profile->ranks) /* a format without rows has set it */
 		return 0;
-	profile->ranks = calloc(n + 1, sizeof(*profile->ranks));
-	if (!profile->ranks)
-		return sp_error_set(error, -ENOMEM, 0, "no memory");
-	for (uint32_t i = 0; i < n; i++)
-		profile->ranks[i] = profile->rows[i].rank;
+	r = profile->info.n_rows ? collect_ranks_of_rows(profile, &n)
+				 : collect_ranks_of_tables(profile, &n);
+	if (r)
+		return sp_error_set(error, r, 0, "no memory");
 	qsort(profile->ranks, n, sizeof(*profile->ranks), compare_u32);
-	for (uint32_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		if (!i || profile->ranks[i] != profile->ranks[i - 1])
 			profile->ranks[kept++] = profile->ranks[i];
 	profile->info.n_ranks = kept;

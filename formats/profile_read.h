@@ -43,7 +43,8 @@ struct sp_profile_info {
 	bool compressed;      /* HDF5: any event column has a filter; JSON: gzip */
 	unsigned int columns; /* SP_CALLS_*: the optional columns that calls have */
 	uint32_t n_regions;
-	uint32_t n_ranks; /* distinct ranks with a row (.sps: 1) */
+	uint32_t n_ranks; /* distinct ranks with a row; of .spt and .sps 1; without any row, those
+			     that have threads or processes */
 	uint32_t n_rows;
 	uint64_t n_calls; /* over all rows */
 	uint64_t n_samples;
