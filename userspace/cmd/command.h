@@ -15,6 +15,8 @@ struct sp_command {
 };
 
 int sp_cmd_dump(int argc, char **argv);
+int sp_cmd_export(int argc, char **argv);
+int sp_cmd_import(int argc, char **argv);
 int sp_cmd_info(int argc, char **argv);
 int sp_cmd_lines(int argc, char **argv);
 int sp_cmd_recover(int argc, char **argv);

@@ -19,6 +19,8 @@ static const struct sp_command commands[] = {
 	{"lines", "per region: the hottest source lines", sp_cmd_lines},
 	{"dump", "every record of a file", sp_cmd_dump},
 	{"verify", "whether files are whole and right", sp_cmd_verify},
+	{"import", "merge the files of all ranks into one profile", sp_cmd_import},
+	{"export", "write a profile in another format", sp_cmd_export},
 	{"recover", "make the final files from a journal", sp_cmd_recover},
 };
 

@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""sp-report import and export: which files they take, which ranks these get, what arrives, what is said."""
+
+import argparse
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+failures = []
+checks = 0
+
+
+def check(condition, what):
+    global checks
+    checks += 1
+    if not condition:
+        failures.append(what)
+        print("FAILED:", what)
+
+
+def spt(rank, regions, version=2, order="<"):
+    """A native trace: regions is {name: [(start, end), …]}."""
+    out = b"SCOPEPRF" + struct.pack(order + "iiq", version, rank, len(regions))
+    for name, calls in regions.items():
+        raw = name.encode()
+        out += struct.pack(order + "i", len(raw)) + raw
+        if version == 2:
+            out += struct.pack(order + "i", 5) + b"src.c" + struct.pack(order + "i", 7)
+        out += struct.pack(order + "q", len(calls))
+        out += struct.pack(order + "%dq" % len(calls), *(c[0] for c in calls))
+        out += struct.pack(order + "%dq" % len(calls), *(c[1] for c in calls))
+    return out
+
+
+def sps(rank, samples, regions=("solve",), modules=(("/bin/x", 0x1000),), hz=99, ticks=None):
+    out = b"SCOPESMP" + struct.pack("=iii", 1, rank, hz)
+    out += struct.pack("=q", len(samples) if ticks is None else ticks) + struct.pack("=i", len(regions))
+    for name in regions:
+        out += struct.pack("=i", len(name)) + name.encode()
+    out += struct.pack("=i", len(modules))
+    for path, bias in modules:
+        out += struct.pack("=i", len(path)) + path.encode() + struct.pack("=Q", bias)
+    out += struct.pack("=q", len(samples))
+    for sample in samples:
+        out += struct.pack("=iiQ", *sample)
+    return out
+
+
+CALLS = {"solve": [(10, 15), (20, 33), (40, 55)]}
+
+
+class Report:
+    def __init__(self, program, work):
+        self.program = program
+        self.work = work
+
+    def path(self, name):
+        path = os.path.join(self.work, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return path
+
+    def put(self, name, data):
+        with open(self.path(name), "wb") as f:
+            f.write(data)
+
+    def get(self, name):
+        with open(self.path(name), "rb") as f:
+            return f.read()
+
+    def expect(self, args, code, *, err=(), nothing=()):
+        r = subprocess.run([self.program, *args], cwd=self.work, text=True, capture_output=True, timeout=120)
+        name = "sp-report " + " ".join(args)
+        check(r.returncode == code, f"{name}: exit {r.returncode}, not {code}: {r.stderr}")
+        for text in err:
+            check(text in r.stderr, f"{name}: stderr lacks {text!r}:\n{r.stderr}")
+        for text in nothing:
+            check(text not in r.stderr, f"{name}: stderr says {text!r}:\n{r.stderr}")
+        if code:
+            check(r.stderr.startswith("sp-report"), f"{name}: stderr does not begin with the program: {r.stderr}")
+        return r
+
+    def dump(self, name):
+        r = subprocess.run([self.program, "dump", name], cwd=self.work, text=True, capture_output=True, timeout=120)
+        check(r.returncode == 0, f"dump {name}: {r.stderr}")
+        return r.stdout.splitlines()
+
+    def rows(self, name):
+        """{(rank, region): calls}"""
+        found = {}
+        for line in self.dump(name):
+            if line.startswith("row "):
+                parts = dict(p.split("=", 1) for p in line.split() if "=" in p)
+                found[int(parts["rank"]), parts["region"].strip('"')] = int(parts["calls"])
+        return found
+
+
+def test_usage(report):
+    report.put("u/a.spt", spt(0, CALLS))
+    report.expect(["import"], 2, err=["no file or directory is given"])
+    report.expect(["import", "u/a.spt"], 2, err=["no output is given; name it with -o FILE"])
+    report.expect(["import", "u/a.spt", "-o", "u/x.h5", "--compress", "10"], 2, err=["'10' is neither none, auto"])
+    report.expect(["import", "u/a.spt", "-o", "u/x.h5", "--schema", "1"], 2, err=["'1' is no schema"])
+    report.expect(["import", "u/none.spt", "-o", "u/x.h5"], 1, err=["u/none.spt: cannot be opened: No such file"])
+    report.expect(["import", "", "-o", "u/x.h5"], 1, err=["No such file"])
+    report.expect(["export"], 2, err=["no format is given"])
+    report.expect(["export", "u/a.spt", "-o", "u/x.h5"], 2, err=["the format must come first: sp-report export h5 u/a.spt"])
+    report.expect(["export", "sptt", "u/a.spt", "-o", "x"], 2, err=["did you mean 'spt'?"])
+    report.expect(["export", "nonsense", "u/a.spt", "-o", "x"], 2, err=["unknown format 'nonsense': h5, spt, sps or json"])
+    report.expect(["export", "spt", "u/a.spt", "-o", "x", "--schema", "2"], 2, err=["--schema does not go with spt"])
+    report.expect(["export", "h5", "u/a.spt", "-o", "x", "--trace-version", "1"], 2, err=["--trace-version does not go with h5"])
+    report.expect(["export", "spt", "u/a.spt"], 2, err=["no output is given"])
+    report.expect(["export", "spt", "u/a.spt", "-o", "x", "--prefix", "a/b"], 2, err=["'a/b' is no name of a file"])
+    check(os.listdir(report.path("u/")) == ["a.spt"], "wrong usage made files")
+
+
+def test_outputs(report):
+    """An output appears once, whole, and replaces nothing that was not given up."""
+    report.put("o/a.spt", spt(0, CALLS))
+    report.expect(["import", "o/a.spt", "-o", "o/x.h5"], 0, err=["o/x.h5: 1 rank, 1 region, 3 calls, 0 samples"])
+    before = report.get("o/x.h5")
+    report.expect(["import", "o/a.spt", "-o", "o/x.h5"], 1, err=["o/x.h5 is there already", "--force"])
+    check(report.get("o/x.h5") == before, "an output was replaced unasked")
+    report.expect(["import", "o/a.spt", "-o", "o/x.h5", "--force", "-q"], 0)
+    report.expect(["import", "o/x.h5", "-o", "o/x.h5", "--force"], 1, err=["o/x.h5 is one of the inputs"])
+    os.symlink("x.h5", report.path("o/link.h5"))
+    report.expect(["import", "o/x.h5", "-o", "o/link.h5", "--force"], 1, err=["o/link.h5 is one of the inputs"])
+    report.expect(["import", "o/a.spt", "-o", "o"], 1, err=["o is a directory"])
+    report.expect(["import", "o/a.spt", "-o", "o/no/x.h5"], 1, err=["o/no/x.h5: cannot be created: No such file"])
+    report.put("o/bad.spt", spt(0, CALLS)[:-1])
+    report.expect(["import", "o/bad.spt", "-o", "o/bad.h5"], 1, err=["o/bad.spt: ", "truncated"])
+    check(not os.path.exists(report.path("o/bad.h5")), "a failed import left a file")
+    check(not [n for n in os.listdir(report.path("o/")) if "tmp" in n], "a temporary file was left behind")
+
+
+def test_find(report):
+    """As scope-profiler's find_traces, and by content."""
+    for name in ("f/d/a_rank00000.spt", "f/d/sub/b_rank00001.spt", "f/d/notes.txt", "f/d/all.h5"):
+        report.put(name, spt(1 if "sub" in name else 0, CALLS))
+    report.expect(["import", "f/d", "f/d/", "f//d/./a_rank00000.spt", "-o", "f/x.h5"], 0, err=["1 rank"])
+    check(report.rows("f/x.h5") == {(0, "solve"): 3}, "a directory is entered, or a path taken twice")
+    report.put("f/odd name", spt(4, CALLS, version=1, order=">"))
+    report.expect(["import", "f/d", "f/odd name", "-o", "f/y.h5"], 0, err=["2 ranks"])
+    check(report.rows("f/y.h5") == {(0, "solve"): 3, (4, "solve"): 3}, "a file of another name is lost")
+    report.put("f/e/all.h5", b"")
+    report.expect(["import", "f/e", "-o", "f/z.h5"], 1, err=["f/e: has no file of a rank", "f/e/all.h5"])
+    report.put("f/empty/readme", b"")
+    report.expect(["import", "f/empty", "-o", "f/z.h5"], 1, err=["f/empty: has no file of a rank: no .spt, _rank<N>.h5"])
+    report.put("f/j/journal.spj", b"SPTRJNL1")
+    report.expect(["import", "f/j", "-o", "f/z.h5"], 1, err=["sp-report recover f/j/journal.spj"])
+    report.expect(["import", "f/j/journal.spj", "-o", "f/z.h5"], 1, err=["is a journal", "sp-report recover f/j/journal.spj"])
+    report.put("f/t/text_rank00000.spt", b"hello world")
+    report.expect(["import", "f/t", "-o", "f/z.h5"], 1, err=["f/t/text_rank00000.spt: "])
+    # A hidden file is one, too; a directory of that name is none.
+    report.put("f/h/.a_rank00003.spt", spt(3, CALLS))
+    os.makedirs(report.path("f/h/dir.spt"))
+    report.expect(["import", "f/h", "-o", "f/h.h5"], 0, err=["1 rank"])
+    os.symlink("nowhere", report.path("f/h/broken.spt"))
+    report.expect(["import", "f/h", "-o", "f/h2.h5"], 1, err=["f/h/broken.spt: ", "No such file"])
+
+
+def test_conflicts(report):
+    report.put("c/a_rank00000.spt", spt(0, CALLS))
+    report.put("c/b_rank00000.spt", spt(0, {"other": [(1, 2)]}))
+    both = ["c/a_rank00000.spt and c/b_rank00000.spt both hold rank 0", "--renumber"]
+    report.expect(["import", "c", "-o", "c/x.h5"], 1, err=both)
+    report.expect(["import", "c/b_rank00000.spt", "c/a_rank00000.spt", "-o", "c/x.h5"], 1, err=both)
+    report.put("c/c_rank00005.spt", spt(5, {"more": [(3, 9)]}))
+    report.expect(["import", "c", "--renumber", "-o", "c/x.h5"], 0,
+                  err=["rank 0 of c/b_rank00000.spt is rank 6 now: c/a_rank00000.spt has its number"])
+    check(report.rows("c/x.h5") == {(0, "solve"): 3, (5, "more"): 1, (6, "other"): 1}, "renumbered otherwise")
+    os.makedirs(report.path("c/l"))
+    shutil.copy(report.path("c/a_rank00000.spt"), report.path("c/l/a.spt"))
+    os.symlink("a.spt", report.path("c/l/twin.spt"))
+    report.expect(["import", "c/l", "-o", "c/y.h5"], 1, err=["c/l/a.spt and c/l/twin.spt both hold rank 0"])
+    # An HDF5 file and a trace of one rank, side by side.
+    report.expect(["import", "c/l/a.spt", "-o", "c/m_rank00000.h5", "-q"], 0)
+    os.makedirs(report.path("c/m"))
+    os.rename(report.path("c/m_rank00000.h5"), report.path("c/m/m_rank00000.h5"))
+    report.put("c/m/m_rank00000.spt", spt(0, CALLS))
+    report.expect(["import", "c/m", "-o", "c/y.h5"], 1, err=["m_rank00000.h5 and c/m/m_rank00000.spt both hold rank 0"])
+    # Files of many ranks move as one.
+    report.expect(["import", "c/x.h5", "c/a_rank00000.spt", "--renumber", "-o", "c/y.h5"], 0,
+                  err=["the 3 ranks of c/x.h5 (0 to 6) are ranks 7 to 9 now"])
+    check(set(report.rows("c/y.h5")) == {(0, "solve"), (7, "solve"), (8, "more"), (9, "other")}, "a file was torn")
+    # A trace without regions has a rank, too.
+    report.put("c/n/a.spt", spt(2, {}))
+    report.put("c/n/b.spt", spt(2, {}))
+    report.expect(["import", "c/n", "-o", "c/n.h5"], 1, err=["c/n/a.spt and c/n/b.spt both hold rank 2"])
+
+
+def samples_of(report, name):
+    return [dict(p.split("=", 1) for p in line.split() if "=" in p)
+            for line in report.dump(name) if line.startswith("sample ")]
+
+
+def test_samples(report):
+    """Samples join the trace of their name; they keep to it when it moves."""
+    report.put("s/a_rank00000.spt", spt(0, CALLS))
+    report.put("s/a_rank00000.sps", sps(0, [(0, 0, 0x1234), (0, -1, 0x99)], ticks=5))
+    report.expect(["import", "s", "-o", "s/x.h5"], 0, err=["1 rank, 1 region, 3 calls, 2 samples"])
+    report.expect(["export", "sps", "s/x.h5", "-o", "back.sps"], 0, err=["back.sps"])
+    check(report.get("back.sps") == report.get("s/a_rank00000.sps"), "samples came back as others")
+    report.put("s/b_rank00000.spt", spt(0, CALLS))
+    report.put("s/b_rank00000.sps", sps(0, [(0, 0, 0x77)] * 3, ticks=3))
+    report.expect(["import", "s", "-o", "s/y.h5"], 1, err=["both hold rank 0"])
+    report.expect(["import", "s", "-o", "s/y.h5", "--renumber"], 0, err=["is rank 1 now", "5 samples"])
+    ranks = [s["rank"] for s in samples_of(report, "s/y.h5")]
+    check(sorted(ranks) == ["0", "0", "1", "1", "1"], f"samples have the ranks {ranks}")
+    report.expect(["export", "sps", "s/y.h5", "-o", "s/out"], 0, err=["s/out/y_rank00001.sps"])
+    check(report.get("s/out/y_rank00000.sps") == report.get("s/a_rank00000.sps"), "rank 0's samples changed")
+    moved = report.get("s/b_rank00000.sps")
+    check(report.get("s/out/y_rank00001.sps") == moved[:12] + struct.pack("=i", 1) + moved[16:], "rank 1's changed")
+    # Alone, and twice of one rank.
+    report.put("s/only/p_rank00002.sps", sps(2, [(0, 0, 1)]))
+    report.expect(["import", "s/only", "-o", "s/z.h5"], 0, err=["1 sample"])
+    report.expect(["import", "s/a_rank00000.sps", "s/b_rank00000.sps", "-o", "s/w.h5"], 1, err=["both hold rank 0"])
+
+
+def test_recording(report, maker):
+    """A recording's own directory always imports, whatever formats it holds."""
+    formats = ["h5", "sps", "spt"]
+    counts = {}
+    for chosen in range(1, 8):
+        wanted = ",".join(f for i, f in enumerate(formats) if chosen & 1 << i)
+        name = "r/" + wanted.replace(",", "-")
+        journal = report.path(name + "/journal.spj")
+        subprocess.run([maker, journal, "demo"], check=True)
+        report.expect(["import", name, "-o", "r/no.h5"], 1, err=["sp-report recover"])
+        report.expect(["recover", "-q", "--formats", wanted, name], 0)
+        r = report.expect(["import", name, "-o", name + ".h5"], 0)
+        r = report.expect(["import", name, "-o", name + "-v.h5", "-v"], 0)
+        if chosen & 5 == 5:
+            check("is left out: its calls are in" in r.stderr, f"{wanted}: nothing is said of the traces: {r.stderr}")
+        if chosen & 3 == 3:
+            check("samples of" in r.stderr and "are left out" in r.stderr, f"{wanted}: nothing is said: {r.stderr}")
+        counts[chosen] = (report.rows(name + ".h5"), len(samples_of(report, name + ".h5")))
+    for chosen, (rows, samples) in counts.items():
+        calls = {k: v for k, v in rows.items() if v}
+        has_calls = chosen & 5
+        check(sum(calls.values()) == (564 if has_calls else 0), f"{chosen}: {calls}")
+        check(calls == {k: v for k, v in counts[1][0].items() if v} if has_calls else not calls, f"{chosen}: {calls}")
+        check(samples == {0: 0, 1: 41, 2: 30}[1 if chosen & 1 else chosen & 2], f"{chosen}: {samples} samples")
+
+
+def test_jobs(report, maker):
+    """Jobs, and processes without a rank, get along."""
+    for folder, rank in (("job_a", 0), ("job_a", 1), ("job_b", 0), ("job_b", 1), ("job_b", 2)):
+        report.put(f"g/{folder}/p_rank{rank:05d}.x", b"")
+        report.put(f"g/{folder}/spt/p_rank{rank:05d}.spt", spt(rank, {f"{folder}{rank}": [(1, 2)]}))
+    report.put("g/other/spt/p_rank00000.spt", spt(0, {"unranked": [(1, 2)]}))
+    report.expect(["import", "g", "-o", "g.h5"], 0,
+                  err=["rank 0 of g/job_b/spt/p_rank00000.spt is rank 3 now", "rank 0 of g/other/spt/p_rank00000.spt"])
+    check(report.rows("g.h5") == {(0, "job_a0"): 1, (1, "job_a1"): 1, (3, "job_b0"): 1, (4, "job_b1"): 1,
+                                  (2, "job_b2"): 1, (5, "unranked"): 1}, f"ranks: {report.rows('g.h5')}")
+    # A folder that is no recording is not entered.
+    report.put("k/x_rank00000.spt", spt(0, CALLS))
+    report.put("k/other/y_rank00000.spt", spt(0, CALLS))
+    report.expect(["import", "k", "-o", "k.h5"], 0, err=["1 rank"])
+
+
+def test_export(report):
+    """Every format goes to every other one, and the traces come back as they were."""
+    data = spt(3, {"solve": [(10, 99), (20, 30)], "a/b": [(12, 15)], "": [(13, 14)], "none": []})
+    report.put("e/a.spt", data)
+    report.expect(["export", "h5", "e/a.spt", "-o", "e/a.h5", "--compress", "none", "--label", "run"], 0)
+    check(any('key="label"' in line and '"run"' in line for line in report.dump("e/a.h5")), "no label")
+    report.expect(["export", "spt", "e/a.h5", "-o", "e/b.spt"], 0, err=["left out, since spt has no place for it: metadata"])
+    check(report.get("e/b.spt") == data, "a trace came back as another one")
+    report.expect(["export", "spt", "e/a.h5", "-o", "e/1.spt", "--trace-version", "1"], 0, err=["source lines"])
+    check(report.get("e/1.spt") == spt(3, {"solve": [(10, 99), (20, 30)], "a/b": [(12, 15)], "": [(13, 14)],
+                                           "none": []}, version=1), "version 1 is another one")
+    report.expect(["export", "h5", "e/a.spt", "-o", "e/2.h5", "--schema", "2"], 0)
+    report.expect(["export", "spt", "e/2.h5", "-o", "e/c.spt", "-q"], 0)
+    check(report.get("e/c.spt") == data, "schema 2 lost something")
+    report.expect(["export", "h5", "e/a.spt", "-o", "e/s.h5", "--aggregate"], 0, err=["an aggregate has no place"])
+    rows = [line for line in report.dump("e/s.h5") if line.startswith("row ")]
+    check(any("calls=2 total=99 self=86 minimum=10 maximum=89" in line for line in rows), f"statistics: {rows}")
+    report.expect(["export", "spt", "e/s.h5", "-o", "e/d.spt"], 1, err=["the profile has statistics only"])
+    report.expect(["export", "sps", "e/a.h5", "-o", "e/d.sps"], 1, err=["the inputs have no samples"])
+    for name in ("e/a.json", "e/a.json.gz"):
+        report.expect(["export", "json", "e/a.h5", "-o", name], 0)
+        report.expect(["export", "spt", name, "-o", name + ".spt", "-q"], 0)
+        check(report.get(name + ".spt") == data, f"{name} lost something")
+        report.expect(["import", name, "-o", name + ".h5", "-q"], 0)
+        check(report.rows(name + ".h5")[3, "a/b"] == 1, f"{name} lost something")
+    # Several ranks are several files, in a directory.
+    report.put("e/r/x_rank00000.spt", spt(0, CALLS))
+    report.put("e/r/x_rank00001.spt", spt(1, CALLS))
+    report.expect(["export", "spt", "e/r", "-o", "e/many"], 0, err=["e/many/x_rank00001.spt"])
+    check(sorted(os.listdir(report.path("e/many"))) == ["x_rank00000.spt", "x_rank00001.spt"], "other files")
+    report.expect(["export", "spt", "e/r", "-o", "e/many"], 1, err=["e/many/x_rank00000.spt is there already"])
+    report.expect(["export", "spt", "e/r", "-o", "e/many", "--prefix", "y", "-q"], 0)
+    check(report.get("e/many/y_rank00001.spt") == report.get("e/r/x_rank00001.spt"), "a file of many differs")
+    report.expect(["export", "spt", "e/r", "-o", "e/a.spt", "--force"], 1, err=["e/a.spt: cannot be made as a directory"])
+    check(report.get("e/a.spt") == data, "an input was overwritten")
+    report.expect(["export", "spt", "e/a.spt", "-o", "e/dir/"], 0, err=["e/dir/a_rank00003.spt"])
+
+
+def test_metadata(report):
+    """Labels, and what scope-profiler says of an imported profile."""
+    def facts(name):
+        return {line.split('key="')[1].split('"')[0]: line.split("value=")[1].strip('"')
+                for line in report.dump(name) if line.startswith("metadata ")}
+    report.put("m/a.spt", spt(0, {"solve": [(70, 80)], "late": [(90, 95)]}))
+    report.put("m/b.spt", spt(1, {"solve": [(60, 80)]}))
+    report.expect(["import", "m", "-o", "m/heat.v2.h5"], 0)
+    want = {"label": "heat.v2", "source": "native", "trace_format_version": "2", "start_time_ns": "60"}
+    check({k: facts("m/heat.v2.h5").get(k) for k in want} == want, f"facts: {facts('m/heat.v2.h5')}")
+    report.expect(["import", "m/heat.v2.h5", "-o", "m/c.h5"], 0)
+    check(facts("m/c.h5")["label"] == "heat.v2", "the input's label is lost")
+    report.expect(["import", "m/heat.v2.h5", "-o", "m/d.h5", "--label", "new"], 0)
+    check(facts("m/d.h5")["label"] == "new", "the label that was asked for is not there")
+
+
+def test_many(report):
+    """More files than descriptors are allowed at first."""
+    for rank in range(600):
+        report.put(f"many/x_rank{rank:05d}.spt", spt(rank, CALLS))
+    script = 'ulimit -S -n 256 && exec "$@"'
+    r = subprocess.run(["sh", "-c", script, "sh", report.program, "import", "many", "-o", "many.h5"],
+                       cwd=report.work, text=True, capture_output=True, timeout=120)
+    check(r.returncode == 0 and "600 ranks, 1 region, 1,800 calls" in r.stderr, f"600 ranks: {r.stderr}")
+
+
+def test_interrupt(report):
+    """An interrupt leaves nothing behind."""
+    calls = [(i * 10, i * 10 + 5) for i in range(1000000)]
+    report.put("i/a.spt", spt(0, {"solve": calls}))
+    caught = False
+    for wait in (0.15, 0.08, 0.04, 0.02, 0.01, 0.3):
+        process = subprocess.Popen([report.program, "import", "i/a.spt", "-o", "i/x.h5", "--compress", "9"],
+                                   cwd=report.work, stderr=subprocess.PIPE, text=True)
+        time.sleep(wait)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        if process.returncode == 1:
+            caught = True
+            check("interrupted; i/x.h5 was not made" in said, f"interrupted: {said}")
+        if process.returncode:
+            check(os.listdir(report.path("i/")) == ["a.spt"], "an interrupted import left a file")
+        else:
+            os.unlink(report.path("i/x.h5"))
+    check(caught, "no interrupt was caught")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--report", required=True)
+    parser.add_argument("--maker", required=True)
+    parser.add_argument("--work", required=True)
+    args = parser.parse_args()
+    shutil.rmtree(args.work, ignore_errors=True)
+    os.makedirs(args.work)
+    report = Report(args.report, args.work)
+    for test in (test_usage, test_outputs, test_find, test_conflicts, test_samples, test_export, test_metadata,
+                 test_many, test_interrupt):
+        test(report)
+    test_recording(report, args.maker)
+    test_jobs(report, args.maker)
+    print(f"{checks} checks, {len(failures)} failed")
+    sys.exit(bool(failures) or not checks)
+
+
+main()

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * convert.c - see convert.h.
+ */
+#include "userspace/cmd/convert.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "formats/codec.h"
+#include "formats/h5_write.h"
+#include "formats/wire.h"
+#include "userspace/base/cleanup.h"
+#include "userspace/base/units.h"
+
+#define SHOW_NS 100000000 /* between two states of the progress */
+
+int sp_convert_parse_compress(const char *text, unsigned int *ret_gzip)
+{
+	uint64_t level;
+
+	if (!strcmp(text, "none"))
+		level = 0;
+	else if (!strcmp(text, "auto"))
+		level = SP_H5_GZIP_AUTO;
+	else if (sp_parse_count(text, 1, 9, &level) < 0)
+		return -EINVAL;
+	*ret_gzip = (unsigned int)level;
+	return 0;
+}
+
+/* A run of thousands of ranks has as many files. */
+static void allow_many_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void say_notes(const struct sp_found *found)
+{
+	for (size_t i = 0; i < found->n_notes; i++) {
+		if (found->notes[i].minor)
+			sp_log_verbose("%s", found->notes[i].text);
+		else
+			sp_log_info("note: %s", found->notes[i].text);
+	}
+}
+
+int sp_convert_open(struct sp_convert *convert, char *const *paths, size_t n)
+{
+	struct sp_found *found = &convert->found;
+	int r = 0;
+
+	allow_many_files();
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = sp_found_add(found, paths[i]);
+	if (r == 0)
+		r = sp_found_open(found);
+	if (r == 0) {
+		say_notes(found);
+		r = sp_found_merge(found, &convert->profile);
+	}
+	if (r == 0)
+		return 0;
+	sp_log_error("%s", found->reason ? found->reason : "out of memory");
+	if (r == -EEXIST && !found->renumber)
+		sp_log_hint("Give one of them, or have new numbers given: --renumber");
+	return -1;
+}
+
+void sp_convert_free(struct sp_convert *convert)
+{
+	sp_profile_free(convert->profile);
+	convert->profile = NULL;
+	sp_found_free(&convert->found);
+}
+
+/* ---- outputs ---- */
+
+int sp_convert_check_output(const struct sp_convert *convert, const char *path)
+{
+	struct stat out, in;
+
+	if (lstat(path, &out) < 0)
+		return 0;
+	if (stat(path, &out) == 0) {
+		for (size_t i = 0; i < convert->found.n_files; i++) {
+			const char *input = convert->found.files[i].path;
+
+			if (stat(input, &in) < 0 || in.st_dev != out.st_dev ||
+			    in.st_ino != out.st_ino)
+				continue;
+			sp_log_error("%s is one of the inputs: choose another name with -o", path);
+			return -1;
+		}
+		if (S_ISDIR(out.st_mode)) {
+			sp_log_error("%s is a directory: name a file in it with -o", path);
+			return -1;
+		}
+	}
+	if (convert->force)
+		return 0;
+	sp_log_error("%s is there already: choose another name with -o, or replace it with --force",
+		     path);
+	return -1;
+}
+
+/* ---- progress ---- */
+
+static volatile sig_atomic_t was_cancelled;
+
+static void cancel(int signal)
+{
+	(void)signal;
+	was_cancelled = 1;
+}
+
+static uint64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static int show_progress(void *data, uint64_t done, uint64_t total)
+{
+	struct sp_convert *convert = data;
+	uint64_t time;
+
+	if (was_cancelled)
+		return -ECANCELED;
+	if (!sp_log_has_status() || !total)
+		return 0;
+	time = now();
+	if (time - convert->shown_ns < SHOW_NS)
+		return 0;
+	convert->shown_ns = time;
+	sp_log_status("%s … %.0f %%", convert->doing, 100 * (double)done / (double)total);
+	return 0;
+}
+
+void sp_convert_begin(struct sp_convert *convert, const char *doing)
+{
+	/* A second one kills. */
+	struct sigaction action = {.sa_handler = cancel, .sa_flags = (int)SA_RESETHAND};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	convert->doing = doing;
+	convert->write.progress = show_progress;
+	convert->write.progress_data = convert;
+	convert->shown_ns = now(); /* what is quick shows nothing */
+}
+
+void sp_convert_say_failure(const char *path, int code, const struct sp_error *error)
+{
+	sp_log_status_clear();
+	if (was_cancelled) { /* also where a reader died of the same signal */
+		sp_log_error("interrupted; %s was not made", path);
+		return;
+	}
+	sp_log_error("%s: %s", path, error->text);
+	if (code == -ENOSPC || code == -EDQUOT || code == -EROFS || code == -EFBIG)
+		sp_log_hint("The file was not made. Write it where there is room, with -o.");
+}
+
+/* ---- losses ---- */
+
+void sp_convert_say_losses(struct sp_convert *convert)
+{
+	const struct sp_loss_row *rows;
+	struct sp_error error;
+	size_t n;
+
+	if (sp_profile_losses(convert->profile, &rows, &n, &error) < 0)
+		return; /* they were written, so this cannot fail */
+	for (unsigned cause = 1; cause < SP_LOSS_MAX; cause++) {
+		uint64_t count = 0;
+
+		for (size_t i = 0; i < n; i++)
+			if (!strcmp(rows[i].cause, sp_loss_name(cause)))
+				count += rows[i].count;
+		if (count && cause == SP_LOSS_STACK_UNREADABLE) /* all else is there */
+			sp_log_info("note: when it was recorded: %s × %s (%s)",
+				    sp_show_count(count).text, sp_loss_name(cause),
+				    sp_loss_help(cause));
+		else if (count)
+			sp_log_warning("lost when it was recorded: %s × %s (%s)",
+				       sp_show_count(count).text, sp_loss_name(cause),
+				       sp_loss_help(cause));
+	}
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * convert.h - what import and export share: finding and merging the inputs, looking at the outputs
+ * before anything is written, progress, and what is said at the end. Each function that fails has
+ * said why.
+ */
+#ifndef SP_CMD_CONVERT_H
+#define SP_CMD_CONVERT_H
+
+#include "userspace/analysis/find.h"
+#include "userspace/export/write.h"
+
+struct sp_convert {
+	struct sp_found found;
+	struct sp_profile *profile; /* all of them together */
+	bool force;
+	struct sp_write_options write;
+	uint64_t shown_ns; /* when the progress was shown last */
+	const char *doing; /* shown with it */
+};
+
+/* "none", "auto" or a level: 0 or -EINVAL. */
+int sp_convert_parse_compress(const char *text, unsigned int *ret_gzip);
+
+/* Finds, opens and merges the inputs, and says what is to be known of them. */
+int sp_convert_open(struct sp_convert *convert, char *const *paths, size_t n);
+/* Refuses an output that is there already, that is a directory, or that is one of the inputs. */
+int sp_convert_check_output(const struct sp_convert *convert, const char *path);
+/* Makes write.progress show it; the first interrupt ends the writing, and leaves no file. */
+void sp_convert_begin(struct sp_convert *convert, const char *doing);
+/* What went wrong in writing @path, and what can be done. */
+void sp_convert_say_failure(const char *path, int code, const struct sp_error *error);
+/* What the recordings had lost before. */
+void sp_convert_say_losses(struct sp_convert *convert);
+void sp_convert_free(struct sp_convert *convert);
+
+static inline const char *sp_plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * import.c - sp-report import: the files of all ranks become one HDF5 profile.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "formats/h5_write.h"
+#include "userspace/base/array.h"
+#include "userspace/base/cleanup.h"
+#include "userspace/base/cli.h"
+#include "userspace/base/units.h"
+#include "userspace/cmd/command.h"
+#include "userspace/cmd/convert.h"
+
+enum key {
+	KEY_LABEL = 256,
+	KEY_RENUMBER,
+	KEY_COMPRESS,
+	KEY_SCHEMA,
+	KEY_FORCE,
+	KEY_NO_SYNC,
+};
+
+static const struct sp_option options[] = {
+	{"output", 'o', "FILE", "the HDF5 profile to write"},
+	{"label", KEY_LABEL, "TEXT", "name of the run; default: the inputs', or the output's name"},
+	{"renumber", KEY_RENUMBER, NULL, "give inputs whose rank is taken new ranks"},
+	{"compress", KEY_COMPRESS, "LEVEL", "none, auto, or 1 (fast) to 9 (small); default: auto"},
+	{"schema", KEY_SCHEMA, "NUMBER", "schema of the file, 2 or 3; default: 3"},
+	{"force", KEY_FORCE, NULL, "replace the output if it exists"},
+	{"quiet", 'q', NULL, "only errors and warnings"},
+	{"verbose", 'v', NULL, "tell all that was left out"},
+	{"no-sync", KEY_NO_SYNC, NULL, NULL},
+	{0},
+};
+
+static const struct sp_cli cli = {
+	.program = "sp-report import",
+	.usage = "[OPTION]… FILE|DIR… -o FILE",
+	.about = "Merges the files of a run's ranks into one HDF5 profile, and loses nothing of\n"
+		 "them. FILE may be any .h5, .spt, .sps or .json profile. DIR stands for its "
+		 "*.spt,\n"
+		 "*_rank<N>.h5 and *.sps; a recording of sp-trace for all that is in it.",
+	.options = options,
+	.flags = SP_CLI_PERMUTE,
+};
+
+struct import {
+	struct sp_convert convert;
+	const char *output;
+	char **inputs;
+	size_t n_inputs, inputs_room;
+};
+
+static int parse_option(struct import *import, int key, const char *arg)
+{
+	struct sp_write_options *write = &import->convert.write;
+	uint64_t number;
+
+	switch (key) {
+	case 'o':
+		import->output = arg;
+		break;
+	case KEY_LABEL:
+		write->label = arg;
+		break;
+	case KEY_RENUMBER:
+		import->convert.found.renumber = true;
+		break;
+	case KEY_COMPRESS:
+		if (sp_convert_parse_compress(arg, &write->gzip) < 0)
+			return sp_cli_usage_error(
+				&cli, "'%s' is neither none, auto nor a level from 1 to 9", arg);
+		break;
+	case KEY_SCHEMA:
+		if (sp_parse_count(arg, 2, 3, &number) < 0)
+			return sp_cli_usage_error(&cli, "'%s' is no schema: 2 or 3", arg);
+		write->schema = (int)number;
+		break;
+	case KEY_FORCE:
+		import->convert.force = true;
+		write->output_flags |= SP_OUTPUT_REPLACE;
+		break;
+	case KEY_NO_SYNC:
+		write->output_flags |= SP_OUTPUT_NO_SYNC;
+		break;
+	case 'q':
+		sp_log_init("sp-report", SP_LOG_QUIET);
+		break;
+	case 'v':
+		sp_log_init("sp-report", SP_LOG_VERBOSE);
+		break;
+	}
+	return -1;
+}
+
+/* -1 to go on, else the exit status. */
+static int parse(int argc, char **argv, struct import *import)
+{
+	struct sp_cli_parser parser = sp_cli_parse(&cli, argc, argv);
+	const char *arg;
+	int key, status = -1;
+
+	import->convert.write.gzip = SP_H5_GZIP_AUTO;
+	while (status < 0 && (key = sp_cli_next(&parser, &arg)) != SP_CLI_END) {
+		if (key < 0)
+			return sp_cli_status(key);
+		if (key == SP_CLI_OPERAND) {
+			char **input = sp_array_add(&import->inputs, &import->n_inputs,
+						    &import->inputs_room);
+
+			if (!input) {
+				sp_log_error("out of memory");
+				return 1;
+			}
+			*input = (char *)arg;
+		} else {
+			status = parse_option(import, key, arg);
+		}
+	}
+	if (status >= 0)
+		return status;
+	if (!import->n_inputs)
+		return sp_cli_usage_error(&cli, "no file or directory is given");
+	if (!import->output || !*import->output)
+		return sp_cli_usage_error(&cli, "no output is given; name it with -o FILE");
+	return -1;
+}
+
+/* As scope-profiler has it: "dir/heat.h5" is "heat". To free(). */
+static char *stem(const char *path)
+{
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	const char *dot = strrchr(name, '.');
+
+	return dot && dot > name && dot[1] ? strndup(name, (size_t)(dot - name)) : strdup(name);
+}
+
+/* The first label that an input has; NULL if none. */
+static const char *find_label(const struct sp_found *found)
+{
+	for (size_t i = 0; i < found->n_files; i++) {
+		const struct sp_fact *facts, *label;
+		size_t n;
+
+		if (found->files[i].left_out ||
+		    sp_profile_metadata(found->files[i].profile, &facts, &n, NULL) < 0)
+			continue;
+		label = sp_fact_find(facts, n, "label");
+		if (label && label->text[0])
+			return label->text;
+	}
+	return NULL;
+}
+
+static void say_result(struct import *import)
+{
+	const struct sp_profile_info *info = sp_profile_info(import->convert.profile);
+	struct stat st = {0};
+
+	sp_convert_say_losses(&import->convert);
+	stat(import->output, &st);
+	sp_log_info("%s: %s rank%s, %s region%s, %s call%s, %s sample%s, %s", import->output,
+		    sp_show_count(info->n_ranks).text, sp_plural(info->n_ranks),
+		    sp_show_count(info->n_regions).text, sp_plural(info->n_regions),
+		    sp_show_count(info->n_calls).text, sp_plural(info->n_calls),
+		    sp_show_count(info->n_samples).text, sp_plural(info->n_samples),
+		    sp_show_size((double)st.st_size).text);
+}
+
+static int run(struct import *import)
+{
+	struct sp_convert *convert = &import->convert;
+	sp_cleanup(sp_freep) char *name = NULL;
+	struct sp_error error = {0};
+	const char *label;
+	int r;
+
+	if (sp_convert_check_output(convert, import->output) < 0 ||
+	    sp_convert_open(convert, import->inputs, import->n_inputs) < 0 ||
+	    sp_convert_check_output(convert, import->output) < 0)
+		return 1;
+	name = stem(import->output);
+	label = find_label(&convert->found);
+	if (!name) {
+		sp_log_error("out of memory");
+		return 1;
+	}
+	convert->write.defaults = (const struct sp_fact[]){
+		{.key = "label", .text = label ? label : name},
+		{.key = "source", .text = "native"},
+		{.key = "trace_format_version",
+		 .text = "2",
+		 .number = 2,
+		 .is_number = true,
+		 .kind = SP_FACT_NUMBER},
+	};
+	convert->write.n_defaults = 3;
+	sp_convert_begin(convert, "importing");
+	r = sp_write_h5(convert->profile, import->output, &convert->write, &error);
+	if (r < 0) {
+		sp_convert_say_failure(import->output, r, &error);
+		return 1;
+	}
+	sp_log_status_clear();
+	say_result(import);
+	return 0;
+}
+
+int sp_cmd_import(int argc, char **argv)
+{
+	struct import import = {0};
+	int status = parse(argc, argv, &import);
+
+	if (status < 0)
+		status = run(&import);
+	sp_convert_free(&import.convert);
+	free(import.inputs);
+	return status;
+}
