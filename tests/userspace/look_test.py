@@ -218,7 +218,7 @@ def test_verify_good(report):
     good = report.text("verify", "demo", "cuts", "hostile", "big", "demo.spj", "cuts.spj")
     lines = good.splitlines()
     check(len(lines) > 12 and all(": ok (" in line for line in lines), f"good files: {good}")
-    check("demo/heat_rank00000.h5: ok (hdf5 version 3: 2 regions, 280 calls, 20 samples, " in good, good)
+    check("demo/heat_rank00000.h5: ok (hdf5 schema 3: 2 regions, 280 calls, 20 samples, " in good, good)
     check(report.text("verify", "-q", "demo") == "", "verify -q says something")
     answer = report.json("verify", "demo")
     check(answer["ok"] and all(f["ok"] and not f["warnings"] for f in answer["files"]), "verify --json")
@@ -292,7 +292,7 @@ def test_verify_native(report):
     check('a call ends before it starts: call 2 of row 0 ("a" on rank 0)' in odd, odd)
     check('a call starts before the one that stands before it: call 1 of row 0' in odd, odd)
     many = report.said("verify", spt("many.spt", [5] * 3, [4] * 3), status=0)
-    check('3 calls end before they start, first call 0 of row 0' in many, many)
+    check('3 calls end before they start; the first is call 0 of row 0' in many, many)
     data = report.read("demo/spt/heat_rank00000.spt")
     for cut in list(range(0, 80)) + [len(data) - 1]:
         said = report.said("verify", report.write("cut.spt", data[:cut]))

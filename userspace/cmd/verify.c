@@ -146,7 +146,8 @@ static char *what_was_checked(const struct sp_verdict *verdict)
 
 	if (!out)
 		return NULL;
-	fprintf(out, "%s version %d", sp_format_name(verdict->format), verdict->version);
+	fprintf(out, "%s %s %d", sp_format_name(verdict->format),
+		verdict->format == SP_FORMAT_HDF5 ? "schema" : "version", verdict->version);
 	append(out, &between, verdict->regions, "region", "regions");
 	append(out, &between, verdict->calls, "call", "calls");
 	append(out, &between, verdict->samples, "sample", "samples");

@@ -88,7 +88,7 @@ char *sp_verdict_tell(const struct sp_verdict *verdict, enum sp_finding finding)
 			     tally->first);
 	else
 		n = asprintf(&text, "%.*s%s%s%s%s", (int)(after - before), before, count.text,
-			     after + 2, tally->first[0] ? ", first " : "", tally->first);
+			     after + 2, tally->first[0] ? "; the first is " : "", tally->first);
 	return n < 0 ? NULL : text;
 }
 
