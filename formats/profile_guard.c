@@ -17,7 +17,7 @@
 #include "formats/util.h"
 
 #define DEFAULT_MEMORY ((uint64_t)1 << 30)
-#define DEFAULT_CPU_SECONDS 30
+#define MOST_CPU_SECONDS 30
 
 /* One request, whose content, if it succeeds, is to be received by the caller. */
 static int request(struct sp_guard *guard, const struct sp_guard_request *request,
@@ -250,6 +250,14 @@ static int receive_profile(struct sp_guard *guard, const struct sp_guard_opened 
 	return r ? r : number_calls(guard, error);
 }
 
+/* Nobody should have to wait long for a small file on which libhdf5 runs in circles. */
+static unsigned int default_cpu_seconds(uint64_t size)
+{
+	uint64_t seconds = 5 + size / (4 << 20);
+
+	return seconds < MOST_CPU_SECONDS ? (unsigned int)seconds : MOST_CPU_SECONDS;
+}
+
 static int open_guarded(struct sp_profile *profile, const struct sp_guard_limits *limits,
 			struct sp_error *error)
 {
@@ -266,14 +274,14 @@ static int open_guarded(struct sp_profile *profile, const struct sp_guard_limits
 	guard->limits = limits ? *limits : (struct sp_guard_limits){0};
 	if (!guard->limits.memory)
 		guard->limits.memory = DEFAULT_MEMORY;
-	if (!guard->limits.cpu_seconds)
-		guard->limits.cpu_seconds = DEFAULT_CPU_SECONDS;
 	guard->path = realpath(profile->path, NULL);
 	if (!guard->path || stat(guard->path, &st))
 		return sp_error_set(error, -errno, 0, "cannot be opened: %s", strerror(errno));
 	guard->device = st.st_dev;
 	guard->inode = st.st_ino;
 	guard->size = (uint64_t)st.st_size;
+	if (!guard->limits.cpu_seconds)
+		guard->limits.cpu_seconds = default_cpu_seconds(guard->size);
 	guard->changed_s = st.st_ctim.tv_sec;
 	guard->changed_ns = st.st_ctim.tv_nsec;
 	r = sp_guard_ask_open(guard, SP_GUARD_OPEN, &opened, error);

@@ -32,7 +32,8 @@ SP_API_BEGIN
 
 struct sp_guard_limits {
 	uint64_t memory;	  /* bytes of address space that a child may add; 0: 1 GiB */
-	unsigned int cpu_seconds; /* of one call of profile_read.h; 0: 30 */
+	unsigned int cpu_seconds; /* of one call of profile_read.h; 0: 5, and one more for each 4
+				     MiB of the file, up to 30 */
 };
 
 /* As sp_profile_open(). @limits may be NULL. This and every later call may fail with -SP_E_DAMAGED:

@@ -83,20 +83,12 @@ static void limit_cpu(unsigned int seconds)
 
 static void reset_signals(void)
 {
-	/* Reports of sanitizers are worth more than the signal's own end. */
-	static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 	/* The terminal's are for the parent, which knows what to do. */
 	static const int ignored[] = {SIGINT, SIGQUIT, SIGHUP};
 	sigset_t none;
 
-	for (int number = 1; number < NSIG; number++) {
-		bool keep = false;
-
-		for (size_t i = 0; SANITIZED && i < sizeof(kept) / sizeof(kept[0]); i++)
-			keep |= number == kept[i];
-		if (!keep)
-			signal(number, SIG_DFL);
-	}
+	for (int number = 1; number < NSIG; number++)
+		signal(number, SIG_DFL);
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
 	sigemptyset(&none);
