@@ -181,8 +181,6 @@ static int read_all(struct sp_json_profile *json, struct sp_error *error)
 	int r = sp_json_input_open(&json->input, profile->path, error);
 
 	if (!r)
-		r = sp_json_spill_init(&json->spill, error);
-	if (!r)
 		r = sp_json_pull_open(sp_json_input_refill, &json->input, 0, &json->json, error);
 	if (!r)
 		r = read_document(json, error);

@@ -34,14 +34,14 @@ int sp_json_input_refill(void *input, char *buffer, size_t size, size_t *ret_got
 
 /* ---- profile_json_spill.c: bytes put aside, in the order they come ---- */
 
+/* Empty: all zero, but an fd of -1. */
 struct sp_json_spill {
 	int fd; /* -1: all are still in memory */
 	uint64_t flushed;
 	char *buffer;
-	size_t used;
+	size_t used, capacity;
 };
 
-int sp_json_spill_init(struct sp_json_spill *spill, struct sp_error *error);
 void sp_json_spill_free(struct sp_json_spill *spill);
 static inline uint64_t sp_json_spill_size(const struct sp_json_spill *spill)
 {

@@ -63,10 +63,9 @@ static int check_likwid(struct sp_json_profile *json, const struct likwid *likwi
 	size_t threads = likwid->times.n;
 
 	if (likwid->call_counts.n != threads || (likwid->cpus.n && likwid->cpus.n != threads))
-		return sp_json_refuse(
-			json, -SP_E_DAMAGED, offset, error,
-			"tag \"%.40s\" has %zu times, %zu call counts and %zu CPUs", likwid->tag,
-			threads, likwid->call_counts.n, likwid->cpus.n);
+		return sp_json_refuse(json, -SP_E_DAMAGED, offset, error,
+				      "tag \"%.40s\" has %zu times, %zu call counts and %zu CPUs",
+				      likwid->tag, threads, likwid->call_counts.n, likwid->cpus.n);
 	if (likwid->events.n != likwid->event_names.n * threads ||
 	    likwid->metrics.n != likwid->metric_names.n * threads)
 		return sp_json_refuse(

@@ -10,13 +10,7 @@
 #include "formats/profile_json.h"
 #include "formats/util.h"
 
-enum { BUFFER = 1 << 20 };
-
-int sp_json_spill_init(struct sp_json_spill *spill, struct sp_error *error)
-{
-	*spill = (struct sp_json_spill){.fd = -1, .buffer = malloc(BUFFER)};
-	return spill->buffer ? 0 : sp_error_set(error, -ENOMEM, 0, "no memory");
-}
+enum { SMALLEST = 1 << 12, BUFFER = 1 << 20 };
 
 void sp_json_spill_free(struct sp_json_spill *spill)
 {
@@ -26,10 +20,22 @@ void sp_json_spill_free(struct sp_json_spill *spill)
 	*spill = (struct sp_json_spill){.fd = -1};
 }
 
-static int flush(struct sp_json_spill *spill, struct sp_error *error)
+/* Makes room: a larger buffer at first, then an empty one. */
+static int make_room(struct sp_json_spill *spill, struct sp_error *error)
 {
-	int r = spill->fd < 0 ? sp_temporary_open(&spill->fd, error) : 0;
+	int r;
 
+	if (spill->capacity < BUFFER) {
+		size_t grown = spill->capacity ? 2 * spill->capacity : SMALLEST;
+		char *moved = realloc(spill->buffer, grown);
+
+		if (!moved)
+			return sp_error_set(error, -ENOMEM, 0, "no memory");
+		spill->buffer = moved;
+		spill->capacity = grown;
+		return 0;
+	}
+	r = spill->fd < 0 ? sp_temporary_open(&spill->fd, error) : 0;
 	if (r)
 		return r;
 	r = sp_pwrite_all(spill->fd, spill->buffer, spill->used, spill->flushed);
@@ -48,10 +54,10 @@ int sp_json_spill_append(void *data, const char *bytes, size_t size, struct sp_e
 	struct sp_json_spill *spill = data;
 
 	while (size) {
-		size_t some = BUFFER - spill->used;
+		size_t some = spill->capacity - spill->used;
 
 		if (!some) {
-			int r = flush(spill, error);
+			int r = make_room(spill, error);
 
 			if (r)
 				return r;
