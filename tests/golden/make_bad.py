@@ -245,6 +245,10 @@ def likwid(file, shape=(2, 1)):
 def bad_h5():
     events, index = "events/", "rank_region_index/"
     put("h5-text.h5", b"\x89HDF\r\n\x1a\nThis is no HDF5 file, though it begins like one.\n")
+    # One bit, on which libhdf5 1.10.8 crashes.
+    crash = bytearray((BAD.parent / "hdf5-schema-3.h5").read_bytes())
+    crash[7791 // 8] ^= 1 << 7791 % 8
+    put("h5-crashes-libhdf5.h5", bytes(crash))
     h5("nothing", lambda file: None, base=None)
     h5("foreign", lambda file: file.create_dataset("data", data=np.zeros(3)), base=None)
     for schema in (0, 4, -1, 2**40):
