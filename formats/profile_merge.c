@@ -52,7 +52,8 @@ int sp_merge_blame(const struct sp_merge *merge, const struct sp_merge_part *par
 {
 	struct sp_error inner;
 
-	if (!error || merge->n_parts == 1)
+	(void)merge;
+	if (!error)
 		return code;
 	inner = *error;
 	sp_error_set(error, code, 0, "%s: %s", part->profile->path, inner.text);

@@ -129,7 +129,7 @@ def test_outputs(report):
     os.symlink("x.h5", report.path("o/link.h5"))
     report.expect(["import", "o/x.h5", "-o", "o/link.h5", "--force"], 1, err=["o/link.h5 is one of the inputs"])
     report.expect(["import", "o/a.spt", "-o", "o"], 1, err=["o is a directory"])
-    report.expect(["import", "o/a.spt", "-o", "o/no/x.h5"], 1, err=["o/no/x.h5: cannot be created: No such file"])
+    report.expect(["import", "o/a.spt", "-o", "o/no/x.h5"], 1, err=["o/no/x.h5 was not made: cannot be created: No such file"])
     report.put("o/bad.spt", spt(0, CALLS)[:-1])
     report.expect(["import", "o/bad.spt", "-o", "o/bad.h5"], 1, err=["o/bad.spt: ", "truncated"])
     check(not os.path.exists(report.path("o/bad.h5")), "a failed import left a file")
@@ -217,6 +217,7 @@ def test_samples(report):
     # Alone, and twice of one rank.
     report.put("s/only/p_rank00002.sps", sps(2, [(0, 0, 1)]))
     report.expect(["import", "s/only", "-o", "s/z.h5"], 0, err=["1 sample"])
+    check(report.rows("s/z.h5") == {(2, "solve"): 0}, f"samples alone have rows {report.rows('s/z.h5')}")
     report.expect(["import", "s/a_rank00000.sps", "s/b_rank00000.sps", "-o", "s/w.h5"], 1, err=["both hold rank 0"])
 
 

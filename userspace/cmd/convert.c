@@ -171,9 +171,9 @@ void sp_convert_say_failure(const char *path, int code, const struct sp_error *e
 		sp_log_error("interrupted; %s was not made", path);
 		return;
 	}
-	sp_log_error("%s: %s", path, error->text);
+	sp_log_error("%s was not made: %s", path, error->text);
 	if (code == -ENOSPC || code == -EDQUOT || code == -EROFS || code == -EFBIG)
-		sp_log_hint("The file was not made. Write it where there is room, with -o.");
+		sp_log_hint("Write it where there is room, with -o.");
 }
 
 /* ---- losses ---- */

@@ -2,9 +2,9 @@
  *
  * write_h5.c - a profile as HDF5.
  *
- * Everything that profile_read.h can give arrives. Rows go out by rank, then in the profile's
- * order; tables whole and in their order, so references between them hold; only ids of regions
- * change, where the writer numbers them otherwise.
+ * Everything that profile_read.h can give arrives. Tables go out whole and in their order, so
+ * references between them hold; only ids of regions change, where the writer numbers them
+ * otherwise.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "formats/h5_write.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/export/write.h"
+#include "userspace/export/write_rows.h"
 
 enum {
 	CALLS = 1 << 18,     /* read and written at once */
@@ -58,32 +59,6 @@ static int copy_regions(struct copy *copy, struct sp_error *error)
 	return r;
 }
 
-struct order {
-	uint32_t rank, row;
-};
-
-static int compare_order(const void *a, const void *b)
-{
-	const struct order *one = a, *two = b;
-
-	if (one->rank != two->rank)
-		return one->rank < two->rank ? -1 : 1;
-	return one->row < two->row ? -1 : one->row > two->row;
-}
-
-/* The rows by rank; to free(). */
-static struct order *order_rows(const struct copy *copy)
-{
-	uint32_t n = copy->info->n_rows;
-	struct order *order = calloc((size_t)n + 1, sizeof(*order));
-
-	for (uint32_t i = 0; order && i < n; i++)
-		order[i] = (struct order){sp_profile_row(copy->profile, i)->rank, i};
-	if (order)
-		qsort(order, n, sizeof(*order), compare_order);
-	return order;
-}
-
 static int copy_calls(struct copy *copy, uint32_t row, uint64_t n, struct sp_calls *calls,
 		      struct sp_error *error)
 {
@@ -127,25 +102,41 @@ static int copy_row(struct copy *copy, uint32_t number, struct sp_calls *calls,
 					: copy_calls(copy, number, from->stats.calls, calls, error);
 }
 
+/* One that is only there so that the region has a row. */
+static int make_row(struct copy *copy, const struct sp_write_row *made, struct sp_error *error)
+{
+	const struct sp_stats none = {0};
+	struct sp_h5_row row = {
+		.region = copy->regions[made->region],
+		.rank = made->rank,
+		.source_line = -1,
+		.stats = copy->aggregate ? &none : NULL,
+	};
+
+	return sp_h5_writer_begin_row(copy->writer, &row, error);
+}
+
 static int copy_rows(struct copy *copy, struct sp_error *error)
 {
-	sp_cleanup(sp_freep) struct order *order = order_rows(copy);
+	sp_cleanup(sp_freep) struct sp_write_row *rows = NULL;
 	struct sp_calls calls = {0};
 	uint64_t longest = 1;
-	int r = 0;
+	size_t n;
+	int r = sp_write_list_rows(copy->profile, &rows, &n, error);
 
-	if (!order)
-		return out_of_memory(error);
+	if (r < 0)
+		return r;
 	for (uint32_t i = 0; i < copy->info->n_rows; i++) {
-		uint64_t n = sp_profile_row(copy->profile, i)->stats.calls;
+		uint64_t length = sp_profile_row(copy->profile, i)->stats.calls;
 
-		longest = n > longest ? n : longest;
+		longest = length > longest ? length : longest;
 	}
 	if (!copy->aggregate &&
 	    sp_calls_alloc(&calls, longest < CALLS ? (size_t)longest : CALLS, copy->info->columns))
 		return out_of_memory(error);
-	for (uint32_t i = 0; r == 0 && i < copy->info->n_rows; i++)
-		r = copy_row(copy, order[i].row, &calls, error);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = rows[i].row == SP_WRITE_NO_ROW ? make_row(copy, &rows[i], error)
+						   : copy_row(copy, rows[i].row, &calls, error);
 	sp_calls_free(&calls);
 	return r;
 }
