@@ -89,12 +89,10 @@ int sp_h5_window_read(struct sp_h5_window *window, uint64_t at, size_t n, void *
 		n -= some;
 		forward = true;
 	}
-	if (n && n < HELD && forward) {
-		int r = fill(window, at, error);
-
-		if (!r)
-			memcpy(to, window->values, n * size);
-		return r;
+	/* If what comes after it cannot be read, this still may be. */
+	if (n && n < HELD && forward && !fill(window, at, error)) {
+		memcpy(to, window->values, n * size);
+		return 0;
 	}
 	return sp_h5_read_slab(window->dataset, window->path, sp_h5_memory_type(window->type), at,
 			       n, to, error);
