@@ -170,7 +170,7 @@ static void test_random(const char *path)
 			uint64_t number = (uint64_t)id[k];
 
 			wrong += number != (uint64_t)id[0] + k ||
-				 start[k] != (int64_t)(1000 + row + 20 * number) ||
+				 start[k] != start_of(row, number) ||
 				 end[k] != start[k] + (int64_t)(number % 13);
 		}
 	}
@@ -196,7 +196,7 @@ static void test_many(const char *path)
 
 		MUST(sp_profile_read_calls(profiles[i * 7 % FILES], 0, 5, 1,
 					   &(struct sp_calls){.start = &start}, &error));
-		CHECK_INT(start, 1100);
+		CHECK_INT(start, start_of(0, 5));
 	}
 	for (int i = 0; i < FILES; i += 5) {
 		char *is = text_of(profiles[i], 1000);
@@ -354,6 +354,64 @@ static void test_real_damage(void)
 	unlink(damaged);
 }
 
+/* Calls of the first row that can be read, going forward; none if the file cannot be opened. */
+static uint64_t count_good(const char *path, bool guarded, size_t step)
+{
+	int64_t *starts = calloc(step, sizeof(*starts));
+	struct sp_profile *profile = NULL;
+	uint64_t n = 0, at = 0;
+
+	if (!(guarded ? sp_profile_open_guarded(path, NULL, &profile, &error)
+		      : sp_profile_open(path, &profile, &error)))
+		n = sp_profile_row(profile, 0)->stats.calls;
+	while (at + step <= n &&
+	       !sp_profile_read_calls(profile, 0, at, step, &(struct sp_calls){.start = starts},
+				      &error))
+		at += step;
+	sp_profile_free(profile);
+	free(starts);
+	return at;
+}
+
+/* What is read ahead and cannot be read takes nothing from what was before it. */
+static void test_damage_ahead(void)
+{
+	enum { PLACES = 200 };
+	static const char noise[16] = {1, 0, 0, 1};
+	const char *path = check_path(work, "ahead.h5");
+	char kept[sizeof(noise)];
+	uint64_t good = 0;
+	struct stat st;
+	int fd;
+
+	write_everything(path, 1, 300000, 4);
+	fd = open(path, O_RDWR);
+	CHECK(fd >= 0 && !fstat(fd, &st));
+	/* Until the place is in the starts, and neither in their first chunk nor elsewhere. */
+	for (int i = 1; i < PLACES && (!good || good > 290000); i++) {
+		off_t at = st.st_size / PLACES * i;
+
+		if (i > 1)
+			CHECK(pwrite(fd, kept, sizeof(kept), at - st.st_size / PLACES) > 0);
+		CHECK(pread(fd, kept, sizeof(kept), at) == sizeof(kept));
+		CHECK(pwrite(fd, noise, sizeof(noise), at) == sizeof(noise));
+		good = count_good(path, false, 1000);
+	}
+	close(fd);
+	printf("%" PRIu64 " calls before the damage\n", good);
+	CHECK(good > 0 && good < 290000);
+	for (size_t step = 10; step <= 10000; step *= 10) {
+		struct sp_error direct;
+
+		good = count_good(path, false, step);
+		direct = error;
+		check_that(__FILE__, __LINE__, count_good(path, true, step) == good,
+			   "in steps of %zu, %" PRIu64 " calls can be read", step, good);
+		CHECK_TEXT(error.text, direct.text);
+	}
+	unlink(path);
+}
+
 /* A process that forks leaves its parent's children alone, and gets its own. */
 static void test_fork(const char *path)
 {
@@ -413,6 +471,7 @@ int main(int argc, char **argv)
 	CHECK_INT(count_entries("/proc/self/fd"), descriptors);
 	plan.act = NOTHING;
 	test_real_damage();
+	test_damage_ahead();
 	test_changed();
 	large = check_path(work, "large.h5");
 	write_everything(large, 5, 150000, 0);
