@@ -365,6 +365,36 @@ static void sort_files(struct sp_found *found)
 	found->n_files = kept;
 }
 
+/* Has everything read that stays in memory. HDF5 files are read in a child, of which there are not
+ * many at once: now it is there, later it would have to be started again. */
+static int read_small_parts(struct sp_profile *profile, struct sp_error *error)
+{
+	const struct sp_extras *extras;
+	const struct sp_fact *facts;
+	size_t n;
+	int r = sp_profile_metadata(profile, &facts, &n, error);
+
+#define READ(singular, plural) \
+	if (r == 0) { \
+		const struct sp_##singular##_row *rows; \
+\
+		r = sp_profile_##plural(profile, &rows, &n, error); \
+	}
+	READ(thread, threads)
+	READ(task, tasks)
+	READ(site, sites)
+	READ(module, modules)
+	READ(process, processes)
+	READ(loss, losses)
+	READ(cut, cuts)
+	READ(clock, clocks)
+	READ(rank_fact, rank_facts)
+#undef READ
+	if (r == 0)
+		r = sp_profile_meta(profile, &facts, &n, error);
+	return r ? r : sp_profile_extras(profile, &extras, error);
+}
+
 static int open_file(struct sp_found *found, struct sp_found_file *file)
 {
 	struct sp_error error = {0};
@@ -378,6 +408,8 @@ static int open_file(struct sp_found *found, struct sp_found_file *file)
 				     file->path, file->path);
 	if (r == 0)
 		r = sp_profile_open_guarded(file->path, NULL, &file->profile, &error);
+	if (r == 0)
+		r = read_small_parts(file->profile, &error);
 	if (r == -EMFILE)
 		return sp_found_fail(found, r,
 				     "%s: too many files are open; allow more with ulimit -n",
