@@ -68,7 +68,7 @@ int sp_verify_journal(struct sp_verdict *verdict, const char *path);
 
 /* Shares of sp_verify_profile(). */
 int sp_verify_calls(struct sp_verdict *verdict, struct sp_profile *profile);
-int sp_verify_ids(struct sp_verdict *verdict, struct sp_profile *profile, uint32_t rank);
+int sp_verify_ids(struct sp_verdict *verdict, struct sp_profile *profile);
 int sp_verify_tables(struct sp_verdict *verdict, struct sp_profile *profile);
 int sp_verify_samples(struct sp_verdict *verdict, struct sp_profile *profile);
 

@@ -23,6 +23,8 @@ struct ids {
 	struct sp_verdict *verdict;
 	struct sp_profile *profile;
 	uint32_t rank;
+	const uint32_t *rows; /* of the rank */
+	size_t n_rows;
 	struct sp_idmap words;
 	uint64_t part, parts;
 	int64_t *values; /* BLOCK of them */
@@ -71,13 +73,12 @@ static int look_up(struct ids *ids, int64_t parent)
 /* One pass over the ids of the rank's calls, or over their parents. */
 static int pass(struct ids *ids, bool parents)
 {
-	uint32_t n_rows = sp_profile_info(ids->profile)->n_rows;
 	int r = 0;
 
-	for (uint32_t row = 0; r == 0 && row < n_rows; row++) {
-		const struct sp_row *of = sp_profile_row(ids->profile, row);
+	for (size_t k = 0; r == 0 && k < ids->n_rows; k++) {
+		uint32_t row = ids->rows[k];
 		struct sp_calls calls = {0};
-		uint64_t n = of->rank == ids->rank ? of->stats.calls : 0;
+		uint64_t n = sp_profile_row(ids->profile, row)->stats.calls;
 
 		*(parents ? &calls.parent : &calls.id) = ids->values;
 		for (uint64_t at = 0; r == 0 && at < n; at += BLOCK) {
@@ -113,17 +114,61 @@ static int check_parts(struct ids *ids)
 	return r;
 }
 
-int sp_verify_ids(struct sp_verdict *verdict, struct sp_profile *profile, uint32_t rank)
+static int compare_keys(const void *a, const void *b)
 {
-	struct ids ids = {.verdict = verdict, .profile = profile, .rank = rank};
-	sp_cleanup(sp_freep) int64_t *values = calloc(BLOCK, sizeof(*values));
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The ids of one rank. */
+static int check_rank(struct ids *ids)
+{
 	int r = -E2BIG;
 
-	if (!values)
+	for (ids->parts = 1; r == -E2BIG; ids->parts *= 2)
+		r = check_parts(ids);
+	return r;
+}
+
+/* The rows, rank by rank; to free(). */
+static uint32_t *sort_rows(struct sp_profile *profile)
+{
+	const struct sp_profile_info *info = sp_profile_info(profile);
+	sp_cleanup(sp_freep) uint64_t *keys = calloc((size_t)info->n_rows + 1, sizeof(*keys));
+	uint32_t *rows = calloc((size_t)info->n_rows + 1, sizeof(*rows));
+
+	if (!keys || !rows) {
+		free(rows);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < info->n_rows; i++)
+		keys[i] = (uint64_t)sp_profile_row(profile, i)->rank << 32 | i;
+	qsort(keys, info->n_rows, sizeof(*keys), compare_keys);
+	for (uint32_t i = 0; i < info->n_rows; i++)
+		rows[i] = (uint32_t)keys[i];
+	return rows;
+}
+
+int sp_verify_ids(struct sp_verdict *verdict, struct sp_profile *profile)
+{
+	uint32_t n = sp_profile_info(profile)->n_rows, end;
+	struct ids ids = {.verdict = verdict, .profile = profile};
+	sp_cleanup(sp_freep) int64_t *values = calloc(BLOCK, sizeof(*values));
+	sp_cleanup(sp_freep) uint32_t *rows = sort_rows(profile);
+	int r = 0;
+
+	if (!values || !rows)
 		return sp_error_set(&verdict->error, -ENOMEM, 0, "out of memory");
 	ids.values = values;
-	for (ids.parts = 1; r == -E2BIG; ids.parts *= 2)
-		r = check_parts(&ids);
+	for (uint32_t at = 0; r == 0 && at < n; at = end) {
+		ids.rank = sp_profile_row(profile, rows[at])->rank;
+		for (end = at; end < n && sp_profile_row(profile, rows[end])->rank == ids.rank;)
+			end++;
+		ids.rows = rows + at;
+		ids.n_rows = end - at;
+		r = check_rank(&ids);
+	}
 	sp_idmap_free(&ids.words);
 	if (r == -ENOMEM && !verdict->error.code)
 		sp_error_set(&verdict->error, r, 0, "out of memory");

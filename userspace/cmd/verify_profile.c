@@ -330,21 +330,19 @@ static int note_crossing(void *data, const struct sp_nest_call *call)
 	return 0;
 }
 
-/* Whether calls nest in their lanes. A trace has no lanes, so nothing can be said of its calls. */
+/* Ids, and whether calls nest in their lanes. A trace has no lanes, so nothing can be said of its
+ * calls. */
 static int verify_ranks(struct sp_verdict *verdict, struct sp_profile *profile)
 {
 	const struct sp_profile_info *info = sp_profile_info(profile);
 	const struct sp_nest_visitor visitor = {.enter = note_crossing, .data = verdict};
-	int r = 0;
+	int r = info->columns & SP_CALLS_id ? sp_verify_ids(verdict, profile) : 0;
 
-	for (uint32_t i = 0; r == 0 && i < info->n_ranks && info->n_rows; i++) {
-		uint32_t rank = sp_profile_rank(profile, i);
-
-		if (info->columns & SP_CALLS_id)
-			r = sp_verify_ids(verdict, profile, rank);
-		if (r == 0 && info->format != SP_FORMAT_SPT)
-			r = sp_profile_nest(profile, rank, &visitor, NULL, &verdict->error);
-	}
+	if (info->format == SP_FORMAT_SPT)
+		return r;
+	for (uint32_t i = 0; r == 0 && i < info->n_ranks && info->n_rows; i++)
+		r = sp_profile_nest(profile, sp_profile_rank(profile, i), &visitor, NULL,
+				    &verdict->error);
 	return r;
 }
 
