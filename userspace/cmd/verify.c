@@ -156,7 +156,7 @@ static char *what_was_checked(const struct sp_verdict *verdict)
 	append(out, &between, verdict->objects, "object", "objects");
 	fprintf(out, "%s%s", between, sp_show_size((double)verdict->bytes).text);
 	if (verdict->dangling)
-		fprintf(out, "; %s in calls that are not in the file",
+		fprintf(out, "; parents of %s calls are not in the file",
 			sp_show_count(verdict->dangling).text);
 	if (fclose(out)) {
 		free(text);
