@@ -6,6 +6,7 @@ Each change of one value must be found by sp-report verify, with its place; what
 warned of. Bits flipped anywhere must never be more than a sentence. Runs itself under the Python that
 SP_SCOPE_PROFILER_PYTHON names, which has h5py; without it the test is skipped (77), under CI it fails.
 """
+import json
 import os
 import random
 import shutil
@@ -181,6 +182,26 @@ class Judge:
         done = self.verify("longer", None, longer)
         check(done.returncode == 0 and "4 bytes lie behind the end" in done.stderr, f"longer: {done.stderr}")
 
+    def metadata(self):
+        """What calls were annotated with: a record for each call. Python's NaN is no JSON, so a text in it."""
+        import h5py
+
+        def annotate(file):
+            texts = ["[" + ", ".join(['{"x": NaN, "y": "],}"}'] * 70) + "]",
+                     "[" + ",".join(['{"a": [1, {"b": "\\\\\\"]"}], "i": 9007199254740993}'] * 210) + "]"]
+            file.create_dataset(ROWS + "event_metadata", data=texts, dtype=h5py.string_dtype())
+
+        done = self.verify("event metadata", annotate)
+        check(done.returncode == 0, f"event metadata: {done.stderr}")
+        dump = subprocess.run([self.report, "dump", "--json", "--section", "event_metadata",
+                               os.path.join(self.work, "changed.h5")], capture_output=True, text=True)
+        records = json.loads(dump.stdout)["event_metadata"]
+        check([(r["row"], r["index"]) for r in records] ==
+              [(0, i) for i in range(70)] + [(1, i) for i in range(210)], "a record for each call")
+        check(all(r["metadata"] == '{"x": NaN, "y": "],}"}' for r in records[:70]), f"NaN: {records[0]}")
+        check(all(r["metadata"] == {"a": [1, {"b": '\\"]'}], "i": 9007199254740993} for r in records[70:]),
+              f"JSON: {records[70]}")
+
     def flips(self, n):
         size = os.path.getsize(self.good)
         seed = random.randrange(1 << 32)
@@ -215,6 +236,7 @@ def main():
         judge = Judge(report, os.path.join(work, "heat_rank00000.h5"), work)
         judge.changes()
         judge.spoiled()
+        judge.metadata()
         judge.flips(2000 if os.environ.get("SP_TEST_FULL") == "1" else 150)
     print(f"{checks} checks, {len(failures)} failed")
     return 1 if failures or not checks else 0
