@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/h5_create.h"
 #include "formats/utf8.h"
 #include "formats/util.h"
 
@@ -35,37 +36,54 @@ void sp_h5_column_init(struct sp_h5_column *column, hid_t file, const char *path
 	};
 }
 
+/* The group of the column, created if need be. */
+static hid_t open_parent(const struct sp_h5_column *column, const char *name)
+{
+	char path[64];
+	size_t size = (size_t)(name - column->path);
+
+	if (size >= sizeof(path))
+		return -1;
+	memcpy(path, column->path, size);
+	path[size] = '\0';
+	return sp_h5_open_group(column->file, path);
+}
+
+/* True if the chunks of the data set can be what the column makes of them. */
+static bool set_chunk(const struct sp_h5_column *column, hid_t properties, hid_t access,
+		      hsize_t chunk)
+{
+	if (H5Pset_chunk(properties, 1, &chunk) < 0 || H5Pset_chunk_cache(access, 0, 0, 1.0) < 0)
+		return false;
+	if (!column->deflater)
+		return true;
+	if (sp_h5_type_size(column->type) > 1 && H5Pset_shuffle(properties) < 0)
+		return false;
+	return H5Pset_deflate(properties, sp_h5_deflater_level(column->deflater)) >= 0;
+}
+
 /* Creates the data set with its groups, of @size values for now: contiguous, or in chunks of
  * @chunk. */
 static int create(struct sp_h5_column *column, hsize_t size, hsize_t chunk, struct sp_error *error)
 {
 	bool text = column->type == SP_H5_str;
+	const char *name = strrchr(column->path, '/') + 1;
 	hsize_t unlimited = H5S_UNLIMITED;
 	sp_cleanup_h5 hid_t text_type = text ? sp_h5_string_type() : -1;
-	sp_cleanup_h5 hid_t links = H5Pcreate(H5P_LINK_CREATE);
-	sp_cleanup_h5 hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+	sp_cleanup_h5 hid_t parent = open_parent(column, name);
+	sp_cleanup_h5 hid_t properties = sp_h5_untimed(H5P_DATASET_CREATE);
 	sp_cleanup_h5 hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
 	sp_cleanup_h5 hid_t space = H5Screate_simple(1, &size, chunk ? &unlimited : NULL);
 	/* A pointer into the heap must not be left as it was; numbers are always written. */
 	H5D_fill_time_t fill = text ? H5D_FILL_TIME_IFSET : H5D_FILL_TIME_NEVER;
 
 	errno = 0;
-	if (links < 0 || properties < 0 || access < 0 || space < 0 ||
-	    H5Pset_create_intermediate_group(links, 1) < 0 ||
-	    H5Pset_fill_time(properties, fill) < 0)
-		return sp_h5_write_failed(error, column->path);
-	if (chunk &&
-	    (H5Pset_chunk(properties, 1, &chunk) < 0 || H5Pset_chunk_cache(access, 0, 0, 1.0) < 0))
-		return sp_h5_write_failed(error, column->path);
-	if (chunk && column->deflater && sp_h5_type_size(column->type) > 1 &&
-	    H5Pset_shuffle(properties) < 0)
-		return sp_h5_write_failed(error, column->path);
-	if (chunk && column->deflater &&
-	    H5Pset_deflate(properties, sp_h5_deflater_level(column->deflater)) < 0)
-		return sp_h5_write_failed(error, column->path);
-	column->dataset = H5Dcreate2(column->file, column->path,
-				     text ? text_type : sp_h5_file_type(column->type), space, links,
-				     properties, access);
+	if (parent >= 0 && properties >= 0 && access >= 0 && space >= 0 &&
+	    H5Pset_fill_time(properties, fill) >= 0 &&
+	    (!chunk || set_chunk(column, properties, access, chunk)))
+		column->dataset =
+			H5Dcreate2(parent, name, text ? text_type : sp_h5_file_type(column->type),
+				   space, H5P_DEFAULT, properties, access);
 	return column->dataset < 0 ? sp_h5_write_failed(error, column->path) : 0;
 }
 

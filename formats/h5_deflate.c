@@ -4,7 +4,8 @@
  *
  * Invariant: slots [head, tail) are in use, counted without wrapping; those before `next` have been
  * taken by a thread. A slot is touched by the thread that took it until it is done, else by the
- * caller alone. Nothing is allocated in a thread, so none can fail for lack of memory.
+ * caller alone. Nothing is allocated in a thread, so none can fail for lack of memory. When a chunk
+ * is written depends on the chunks alone, not on time or threads: so the files are the same.
  */
 #include "formats/h5_deflate.h"
 
@@ -19,7 +20,7 @@
 
 enum {
 	MAX_THREADS = 16,
-	SPARE_SLOTS = 4, /* so that no thread waits while the caller fills and writes */
+	N_SLOTS = 20, /* some more, so that no thread waits while the caller fills and writes */
 };
 
 struct slot {
@@ -42,9 +43,9 @@ struct sp_h5_deflater {
 	unsigned int n_started;
 	struct worker workers[MAX_THREADS];
 	size_t bound; /* of a packed chunk */
-	struct slot slots[MAX_THREADS + SPARE_SLOTS];
-	size_t n_slots; /* 0 until the first chunk */
-	void *spare;	/* a whole chunk's buffer */
+	struct slot slots[N_SLOTS];
+	bool started;
+	void *spare; /* a whole chunk's buffer */
 
 	pthread_mutex_t lock;
 	pthread_cond_t queued, finished;
@@ -97,7 +98,7 @@ void sp_h5_deflater_free(struct sp_h5_deflater *deflater)
 		libdeflate_free_compressor(deflater->workers[i].compressor);
 		free(deflater->workers[i].shuffled);
 	}
-	for (size_t i = 0; i < MAX_THREADS + SPARE_SLOTS; i++) {
+	for (size_t i = 0; i < N_SLOTS; i++) {
 		free(deflater->slots[i].chunk.values);
 		free(deflater->slots[i].packed);
 	}
@@ -144,7 +145,7 @@ static void *work(void *data)
 			pthread_cond_wait(&deflater->queued, &deflater->lock);
 		if (deflater->stop)
 			break;
-		slot = &deflater->slots[deflater->next++ % deflater->n_slots];
+		slot = &deflater->slots[deflater->next++ % N_SLOTS];
 		pthread_mutex_unlock(&deflater->lock);
 		pack(worker, slot);
 		pthread_mutex_lock(&deflater->lock);
@@ -175,13 +176,9 @@ static int start(struct sp_h5_deflater *deflater, struct sp_error *error)
 
 	for (unsigned int i = 0; !r && i < n; i++)
 		r = prepare(deflater, &deflater->workers[i]);
-	deflater->n_slots = n > 1 ? n + SPARE_SLOTS : 1;
-	for (size_t i = 0; !r && i < deflater->n_slots; i++) {
-		deflater->slots[i].packed = malloc(deflater->bound);
-		r = deflater->slots[i].packed ? 0 : -ENOMEM;
-	}
 	if (r)
 		return sp_error_set(error, r, 0, "no memory");
+	deflater->started = true;
 	if (n == 1)
 		return 0;
 	sigfillset(&all); /* the program's signals are for its own threads */
@@ -199,7 +196,7 @@ static int start(struct sp_h5_deflater *deflater, struct sp_error *error)
 /* Waits for the oldest chunk and writes it. */
 static int write_head(struct sp_h5_deflater *deflater, struct sp_error *error)
 {
-	struct slot *slot = &deflater->slots[deflater->head % deflater->n_slots];
+	struct slot *slot = &deflater->slots[deflater->head % N_SLOTS];
 	const struct sp_h5_chunk *chunk = &slot->chunk;
 
 	if (!deflater->n_started) {
@@ -227,29 +224,21 @@ static int write_head(struct sp_h5_deflater *deflater, struct sp_error *error)
 	return 0;
 }
 
-static bool head_is_done(struct sp_h5_deflater *deflater)
-{
-	bool done;
-
-	pthread_mutex_lock(&deflater->lock);
-	done = deflater->head < deflater->tail &&
-	       deflater->slots[deflater->head % deflater->n_slots].done;
-	pthread_mutex_unlock(&deflater->lock);
-	return done;
-}
-
 int sp_h5_deflater_submit(struct sp_h5_deflater *deflater, const struct sp_h5_chunk *chunk,
 			  void **ret_spare, struct sp_error *error)
 {
 	struct slot *slot;
-	int r = deflater->n_slots ? 0 : start(deflater, error);
+	int r = deflater->started ? 0 : start(deflater, error);
 
-	while (!r &&
-	       (head_is_done(deflater) || deflater->tail - deflater->head == deflater->n_slots))
+	if (!r && deflater->tail - deflater->head == N_SLOTS)
 		r = write_head(deflater, error);
 	if (r)
 		return r;
-	slot = &deflater->slots[deflater->tail % deflater->n_slots];
+	slot = &deflater->slots[deflater->tail % N_SLOTS];
+	if (!slot->packed)
+		slot->packed = malloc(deflater->bound);
+	if (!slot->packed)
+		return sp_error_set(error, -ENOMEM, 0, "no memory");
 	slot->chunk = *chunk;
 	slot->done = false;
 	pthread_mutex_lock(&deflater->lock);

@@ -33,7 +33,7 @@ struct sp_h5_chunk {
 	void *values; /* from malloc(); belongs to the deflater from here on, if all is well */
 };
 
-/* Hands a chunk over. May write others. Gives a buffer of SP_H5_CHUNK_BYTES for the next one, or
+/* Hands a chunk over. May write another. Gives a buffer of SP_H5_CHUNK_BYTES for the next one, or
  * NULL if it has none to spare. */
 int sp_h5_deflater_submit(struct sp_h5_deflater *deflater, const struct sp_h5_chunk *chunk,
 			  void **ret_spare, struct sp_error *error);

@@ -31,13 +31,15 @@ int sp_h5_writer_result(const struct sp_h5_writer *writer, int r, struct sp_erro
 static int open_file(struct sp_h5_writer *writer, struct sp_error *error)
 {
 	sp_cleanup_h5 hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+	sp_cleanup_h5 hid_t creation = sp_h5_untimed(H5P_FILE_CREATE);
 	H5AC_cache_config_t cache = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
 	int r;
 
 	/* The 1.10 format has checksums in its metadata, and an index of chunks that is quick to
 	 * append to. The metadata cache is kept small: what is in it is rarely asked for again.
 	 * Chunks are aligned, since the page cache takes them in larger pieces then. */
-	if (access < 0 || H5Pset_alignment(access, SP_H5_CHUNK_BYTES, SP_H5_CHUNK_BYTES) < 0 ||
+	if (access < 0 || creation < 0 ||
+	    H5Pset_alignment(access, SP_H5_CHUNK_BYTES, SP_H5_CHUNK_BYTES) < 0 ||
 	    H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) < 0 ||
 	    H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) < 0 ||
 	    H5Pget_mdc_config(access, &cache) < 0)
@@ -52,7 +54,7 @@ static int open_file(struct sp_h5_writer *writer, struct sp_error *error)
 	if (r)
 		return r;
 	writer->file =
-		H5Fcreate(sp_output_temporary(writer->output), H5F_ACC_TRUNC, H5P_DEFAULT, access);
+		H5Fcreate(sp_output_temporary(writer->output), H5F_ACC_TRUNC, creation, access);
 	if (writer->file < 0)
 		return sp_h5_write_failed(error, "cannot be created");
 	return sp_h5_writer_result(writer, 0, error);

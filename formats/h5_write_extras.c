@@ -69,6 +69,7 @@ static int create_named(hid_t parent, const char *name, const char *key, bool al
 	sp_cleanup_free char *good = sp_utf8_repair(name ? name : "");
 	sp_cleanup_free char *link = NULL;
 	sp_cleanup_h5 hid_t links = H5Pcreate(H5P_LINK_CREATE);
+	sp_cleanup_h5 hid_t properties = sp_h5_untimed(H5P_GROUP_CREATE);
 	sp_cleanup_h5 hid_t group = -1;
 	int r = 0;
 
@@ -90,9 +91,9 @@ static int create_named(hid_t parent, const char *name, const char *key, bool al
 	}
 	if (!good || !link)
 		return sp_error_set(error, -ENOMEM, 0, "no memory");
-	if (links < 0 || H5Pset_char_encoding(links, H5T_CSET_UTF8) < 0)
+	if (links < 0 || properties < 0 || H5Pset_char_encoding(links, H5T_CSET_UTF8) < 0)
 		return sp_h5_write_failed(error, link);
-	group = H5Gcreate2(parent, link, links, H5P_DEFAULT, H5P_DEFAULT);
+	group = H5Gcreate2(parent, link, links, properties, H5P_DEFAULT);
 	if (group < 0)
 		return sp_h5_write_failed(error, link);
 	if (always || strcmp(link, good) != 0)
@@ -127,11 +128,12 @@ static int put_values(hid_t group, const char *name, hid_t file_type, hid_t memo
 {
 	hsize_t sizes[2] = {rows ? *rows : columns, columns};
 	sp_cleanup_h5 hid_t space = H5Screate_simple(rows ? 2 : 1, sizes, NULL);
+	sp_cleanup_h5 hid_t properties = sp_h5_untimed(H5P_DATASET_CREATE);
 	sp_cleanup_h5 hid_t dataset = -1;
 
 	errno = 0;
-	if (space >= 0)
-		dataset = H5Dcreate2(group, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT,
+	if (space >= 0 && properties >= 0)
+		dataset = H5Dcreate2(group, name, file_type, space, H5P_DEFAULT, properties,
 				     H5P_DEFAULT);
 	if (dataset < 0 ||
 	    (columns && sizes[0] &&
@@ -203,6 +205,7 @@ int sp_h5_writer_add_line_profile(struct sp_h5_writer *writer, const struct sp_l
 				  struct sp_error *error)
 {
 	sp_cleanup_h5 hid_t part = -1;
+	sp_cleanup_h5 hid_t properties = sp_h5_untimed(H5P_GROUP_CREATE);
 	sp_cleanup_h5 hid_t group = -1;
 	H5G_info_t info;
 	char name[32];
@@ -214,7 +217,8 @@ int sp_h5_writer_add_line_profile(struct sp_h5_writer *writer, const struct sp_l
 	if (H5Gget_info(part, &info) < 0)
 		return sp_h5_write_failed(error, "line_profile");
 	snprintf(name, sizeof(name), "%llu", (unsigned long long)info.nlinks);
-	group = H5Gcreate2(part, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	if (properties >= 0)
+		group = H5Gcreate2(part, name, H5P_DEFAULT, properties, H5P_DEFAULT);
 	r = group < 0 ? sp_h5_write_failed(error, name) : put_lines(group, lines, error);
 	return sp_h5_writer_result(writer, r, error);
 }

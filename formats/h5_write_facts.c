@@ -18,31 +18,6 @@ enum {
 	KEY_MAX = 1024,	      /* bytes; longer names have no place in an object header */
 };
 
-hid_t sp_h5_open_group(hid_t file, const char *path)
-{
-	sp_cleanup_h5 hid_t links = H5Pcreate(H5P_LINK_CREATE);
-
-	if (strcmp(path, "/") == 0)
-		return H5Gopen2(file, path, H5P_DEFAULT);
-	/* The parents are there, or created with it. */
-	for (const char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
-		char part[64];
-		htri_t exists;
-
-		snprintf(part, sizeof(part), "%.*s", slash ? (int)(slash - path) : 63, path);
-		exists = H5Lexists(file, part, H5P_DEFAULT);
-		if (exists < 0)
-			return -1;
-		if (!exists)
-			break;
-		if (!slash)
-			return H5Gopen2(file, path, H5P_DEFAULT);
-	}
-	if (links < 0 || H5Pset_create_intermediate_group(links, 1) < 0)
-		return -1;
-	return H5Gcreate2(file, path, links, H5P_DEFAULT, H5P_DEFAULT);
-}
-
 /* Creates or replaces an attribute; @n is NULL for a scalar. */
 static int put(hid_t object, const char *key, hid_t file_type, hid_t memory_type, const hsize_t *n,
 	       const void *values, struct sp_error *error)

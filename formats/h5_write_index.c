@@ -149,6 +149,7 @@ static int write_summary(struct sp_h5_writer *writer, struct sp_error *error)
 	hsize_t size = writer->n_rows;
 	sp_cleanup_h5 hid_t type = sp_h5_summary_type();
 	sp_cleanup_h5 hid_t space = H5Screate_simple(1, &size, NULL);
+	sp_cleanup_h5 hid_t properties = sp_h5_untimed(H5P_DATASET_CREATE);
 	sp_cleanup_h5 hid_t dataset = -1;
 	sp_cleanup_free struct sp_h5_summary *summary = calloc(size + 1, sizeof(*summary));
 
@@ -172,10 +173,10 @@ static int write_summary(struct sp_h5_writer *writer, struct sp_error *error)
 		};
 	}
 	errno = 0;
-	if (type < 0 || space < 0)
+	if (type < 0 || space < 0 || properties < 0)
 		return sp_h5_write_failed(error, "summary_statistics");
 	dataset = H5Dcreate2(writer->file, "/rank_region_index/summary_statistics", type, space,
-			     H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+			     H5P_DEFAULT, properties, H5P_DEFAULT);
 	if (dataset < 0 ||
 	    (size && H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, summary) < 0))
 		return sp_h5_write_failed(error, "summary_statistics");

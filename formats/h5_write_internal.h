@@ -8,6 +8,7 @@
 #define SP_FORMATS_H5_WRITE_INTERNAL_H
 
 #include "formats/h5_column.h"
+#include "formats/h5_create.h"
 #include "formats/h5_sink.h"
 #include "formats/h5_write.h"
 
@@ -60,8 +61,6 @@ uint64_t sp_h5_hash_text(const char *text);
  * ----
  */
 
-/* The group at @path, created with its parents if need be; to be closed. */
-hid_t sp_h5_open_group(hid_t file, const char *path);
 int sp_h5_put_text(hid_t object, const char *key, const char *text, struct sp_error *error);
 int sp_h5_put_number(hid_t object, const char *key, int64_t number, struct sp_error *error);
 int sp_h5_put_real(hid_t object, const char *key, double real, struct sp_error *error);

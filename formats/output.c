@@ -4,20 +4,28 @@
  *
  * Invariant: until commit has succeeded nothing at the final name has changed, and free() leaves no
  * temporary file behind. All names are resolved relative to the directory opened at first.
+ *
+ * A writer that is killed does leave one. A temporary file is locked as long as its writer lives,
+ * so the next output of that name knows the dead ones, and removes them. A file is created before
+ * it is locked; a writer whose file was taken for a dead one in between makes another.
  */
 #include "formats/output.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "formats/util.h"
+
+#define TEMPORARY ".%.200s.tmp" /* then eight hexadecimal digits */
 
 struct sp_output {
 	char *path;
@@ -30,6 +38,25 @@ struct sp_output {
 	bool exists; /* the temporary file does */
 };
 
+/* True if @fd is still the file of that name. */
+static bool is_at(const struct sp_output *output, const char *name, int fd)
+{
+	struct stat there, opened;
+
+	return !fstatat(output->directory, name, &there, AT_SYMLINK_NOFOLLOW) &&
+	       !fstat(fd, &opened) && there.st_dev == opened.st_dev &&
+	       there.st_ino == opened.st_ino;
+}
+
+/* Locks the new temporary file. False if another writer has it for a dead one's. */
+static bool lock_temporary(const struct sp_output *output)
+{
+	/* Where there are no locks, nobody removes anything. */
+	if (flock(output->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		return false;
+	return is_at(output, output->temp_name, output->fd);
+}
+
 static int create_temporary(struct sp_output *output)
 {
 	size_t prefix = (size_t)(output->name - output->path);
@@ -40,7 +67,7 @@ static int create_temporary(struct sp_output *output)
 		output->temporary = NULL;
 		if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
 			number = (unsigned int)getpid() * 100u + (unsigned int)attempt;
-		if (asprintf(&output->temporary, "%.*s.%.200s.tmp%08x", (int)prefix, output->path,
+		if (asprintf(&output->temporary, "%.*s" TEMPORARY "%08x", (int)prefix, output->path,
 			     output->name, number) < 0) {
 			output->temporary = NULL;
 			return -ENOMEM;
@@ -48,14 +75,68 @@ static int create_temporary(struct sp_output *output)
 		output->temp_name = output->temporary + prefix;
 		output->fd = openat(output->directory, output->temp_name,
 				    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-		if (output->fd >= 0) {
+		if (output->fd < 0 && errno != EEXIST)
+			return -errno;
+		if (output->fd < 0)
+			continue;
+		if (lock_temporary(output)) {
 			output->exists = true;
 			return 0;
 		}
-		if (errno != EEXIST)
-			return -errno;
+		unlinkat(output->directory, output->temp_name, 0);
+		close(output->fd);
+		output->fd = -1;
 	}
 	return -EEXIST;
+}
+
+/* ---- what dead writers left ---- */
+
+/* True if @name is one of this output's temporary names. */
+static bool is_temporary(const char *name, const char *begin)
+{
+	size_t size = strlen(begin);
+
+	return strncmp(name, begin, size) == 0 && strlen(name) == size + 8 &&
+	       strspn(name + size, "0123456789abcdef") == 8;
+}
+
+/* Removes @name if it is a plain file of this user's that nobody writes. */
+static void remove_stale(const struct sp_output *output, const char *name)
+{
+	struct stat st;
+	int fd;
+
+	if (fstatat(output->directory, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
+	    st.st_uid != geteuid() || st.st_nlink != 1)
+		return;
+	fd = openat(output->directory, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	    !flock(fd, LOCK_EX | LOCK_NB) && is_at(output, name, fd))
+		unlinkat(output->directory, name, 0);
+	close(fd);
+}
+
+/* Whatever goes wrong here is no failure of the output. */
+static void remove_leftovers(const struct sp_output *output)
+{
+	int fd = openat(output->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	char *begin = NULL;
+
+	if (!directory && fd >= 0)
+		close(fd);
+	if (directory && asprintf(&begin, TEMPORARY, output->name) < 0)
+		begin = NULL;
+	while (begin && (entry = readdir(directory)))
+		if (is_temporary(entry->d_name, begin))
+			remove_stale(output, entry->d_name);
+	if (directory)
+		closedir(directory);
+	free(begin);
 }
 
 static int open_directory(struct sp_output *output)
@@ -93,8 +174,10 @@ int sp_output_open(const char *path, unsigned int flags, struct sp_output **ret_
 	if (!r && !(flags & SP_OUTPUT_REPLACE) &&
 	    !fstatat(output->directory, output->name, &st, AT_SYMLINK_NOFOLLOW))
 		r = -EEXIST;
-	if (!r)
+	if (!r) {
+		remove_leftovers(output);
 		r = create_temporary(output);
+	}
 	if (r) {
 		sp_output_free(output);
 		if (r == -EEXIST)

@@ -4,8 +4,9 @@
  *
  * An output is written under a temporary name in the directory of its final one, created
  * exclusively and never through a link; commit syncs it, gives it its name, and syncs the
- * directory. An output that is freed without a commit is removed. The directory is held open, so it
- * may be renamed meanwhile.
+ * directory. An output that is freed without a commit is removed; what a killed process left of it
+ * is removed by the next output of that name. The directory is held open, so it may be renamed
+ * meanwhile.
  */
 #ifndef SP_FORMATS_OUTPUT_H
 #define SP_FORMATS_OUTPUT_H

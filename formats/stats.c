@@ -114,7 +114,7 @@ ALWAYS_INLINE double sum_squares(const int64_t *starts, const int64_t *ends, siz
 	}
 	sum = squares[0] + squares[1] + squares[2] + squares[3];
 	for (; i < n; i++) {
-		double difference = (double)(ends[i] - starts[i] - pivot);
+		double difference = (double)sp_wrap_sub(sp_wrap_sub(ends[i], starts[i]), pivot);
 
 		sum += difference * difference;
 	}
@@ -175,7 +175,6 @@ static void odd_moments(const int64_t *starts, const int64_t *ends, size_t n,
 static void block_stats(struct sp_stats *block, const int64_t *starts, const int64_t *ends,
 			size_t n)
 {
-	const int64_t large = INT64_C(1) << 50; /* BLOCK of them add up to no more than 2^60 */
 	struct sums sums;
 
 	DISPATCH(sum_calls, starts, ends, n, &sums);
@@ -187,9 +186,11 @@ static void block_stats(struct sp_stats *block, const int64_t *starts, const int
 				   .last = sp_wrap_sub(ends[n - 1], starts[n - 1]),
 				   .start_minimum = sums.start_minimum,
 				   .end_maximum = sums.end_maximum};
-	if (sums.minimum > -large && sums.maximum < large) {
-		int64_t pivot = sums.total / (int64_t)n;
-		double rest = (double)(sums.total - pivot * (int64_t)n); /* less than n */
+	if ((uint64_t)sums.maximum - (uint64_t)sums.minimum < UINT64_C(1) << 51) {
+		/* What all have beyond the shortest one is no more than 2^61, whatever wraps. */
+		uint64_t more = (uint64_t)sums.total - (uint64_t)sums.minimum * n;
+		int64_t pivot = sp_wrap_add(sums.minimum, (int64_t)(more / n));
+		double rest = (double)(more % n);
 
 		block->mean = (double)pivot + rest / (double)n;
 		block->m2 = DISPATCH(sum_squares, starts, ends, n, pivot) - rest * rest / (double)n;
