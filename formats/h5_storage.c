@@ -16,38 +16,31 @@ enum {
 	RATIO = 2048,		 /* deflate makes at most 1032 bytes of one */
 	RATIO_OTHERS = 1 << 16,	 /* scaleoffset and zstd make more of what does not change */
 	DEFAULT_CACHE = 1 << 20, /* of libhdf5, for a data set */
-	FILTER_LZF = 32000,
+	FILTER_LZF = 32000,	 /* h5_lzf.c */
 };
 
-/* Names of filters, and where a missing one is to be had. */
-static const struct {
-	H5Z_filter_t id;
-	const char *name;
-	const char *remedy;
-} filters[] = {
-	{H5Z_FILTER_DEFLATE, "gzip", "use an HDF5 library that was built with zlib"},
-	{H5Z_FILTER_SZIP, "szip", "use an HDF5 library that was built with libaec"},
-	{307, "bzip2", "install hdf5-filter-plugin"},
-	{FILTER_LZF, "lzf", "install hdf5-plugin-lzf"},
-	{32001, "blosc", "install hdf5-filter-plugin-blosc-serial"},
-	{32004, "lz4", "install hdf5-filter-plugin"},
-	{32008, "bitshuffle", "install hdf5-filter-plugin"},
-	{32013, "zfp", "install hdf5-filter-plugin-zfp-serial"},
-	{32015, "zstd", "install python3-hdf5plugin"},
-	{32026, "blosc2", "install python3-hdf5plugin"},
-};
-
-static void describe_filter(H5Z_filter_t id, const char *stored_name, const char **ret_name,
-			    const char **ret_remedy)
+/* What a filter is called; the name that the file has may be long, or missing. */
+static const char *filter_name(H5Z_filter_t id, const char *stored_name)
 {
-	*ret_name = stored_name[0] ? stored_name : "unnamed";
-	*ret_remedy = "install its plugin";
-	for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {
-		if (filters[i].id != id)
-			continue;
-		*ret_name = filters[i].name;
-		*ret_remedy = filters[i].remedy;
-	}
+	static const struct {
+		H5Z_filter_t id;
+		const char *name;
+	} names[] = {
+		{H5Z_FILTER_DEFLATE, "gzip"},
+		{H5Z_FILTER_SZIP, "szip"},
+		{307, "bzip2"},
+		{32001, "blosc"},
+		{32004, "lz4"},
+		{32008, "bitshuffle"},
+		{32013, "zfp"},
+		{32015, "zstd"},
+		{32026, "blosc2"},
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].id == id)
+			return names[i].name;
+	return stored_name[0] ? stored_name : "an unnamed filter";
 }
 
 /* Names the first filter that is not available; an optional one may not have been used after all,
@@ -60,7 +53,6 @@ static int check_filters(hid_t properties, const char *path, bool optional, stru
 		unsigned int flags, config;
 		size_t n_values = 0;
 		char stored_name[32] = "";
-		const char *name, *remedy;
 		H5Z_filter_t id = H5Pget_filter2(properties, (unsigned int)i, &flags, &n_values,
 						 NULL, sizeof(stored_name), stored_name, &config);
 
@@ -69,12 +61,12 @@ static int check_filters(hid_t properties, const char *path, bool optional, stru
 		if (H5Zfilter_avail(id) > 0 || (flags & H5Z_FLAG_OPTIONAL && !optional))
 			continue;
 		H5Eclear2(H5E_DEFAULT);
-		describe_filter(id, stored_name, &name, &remedy);
-		return sp_error_set(error, -ENOTSUP, 0,
-				    "%s is compressed with %s (filter %d), which the HDF5 library "
-				    "here does not have: %s, or let HDF5_PLUGIN_PATH name the "
-				    "directory of its plugin",
-				    path, name, (int)id, remedy);
+		return sp_error_set(
+			error, -ENOTSUP, 0,
+			"%.80s is compressed with %s (filter %d), which the HDF5 library "
+			"here does not have; let HDF5_PLUGIN_PATH name a directory with "
+			"its plugin, such as that of Python's hdf5plugin",
+			path, filter_name(id, stored_name), (int)id);
 	}
 	return 0;
 }
@@ -128,6 +120,7 @@ int sp_h5_check_properties(hid_t dataset, const char *path, hid_t *ret_access,
 	sp_cleanup_h5 hid_t properties = H5Dget_create_plist(dataset);
 	sp_cleanup_h5 hid_t access = -1;
 	uint64_t chunk, stored;
+	bool filtered;
 	int r;
 
 	if (properties < 0)
@@ -140,14 +133,15 @@ int sp_h5_check_properties(hid_t dataset, const char *path, hid_t *ret_access,
 	if (r)
 		return r;
 	chunk = chunk_bytes(dataset, properties);
-	if (stored && chunk > 16 * SMALL && chunk / expansion(dataset) > stored)
+	filtered = H5Pget_nfilters(properties) > 0;
+	if (stored && filtered && chunk > 16 * SMALL && chunk / expansion(dataset) > stored)
 		return sp_error_set(error, -SP_E_COUNT, 0,
 				    "%s claims chunks of %" PRIu64
 				    " bytes, and the file stores %" PRIu64,
 				    path, chunk, stored);
-	if (stored && CACHED_CHUNKS * chunk > DEFAULT_CACHE) {
-		/* A chunk that the cache cannot hold would be decompressed for every block of it
-		 * that is read. */
+	if (stored && filtered && CACHED_CHUNKS * chunk > DEFAULT_CACHE) {
+		/* A chunk that the cache cannot hold would be unpacked for every block of it that
+		 * is read. Others are read piece by piece, where they lie. */
 		uint64_t cache = chunk > 2 * SMALL ? chunk : CACHED_CHUNKS * chunk;
 
 		access = H5Pcreate(H5P_DATASET_ACCESS);

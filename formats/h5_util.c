@@ -41,6 +41,7 @@ void sp_h5_close(hid_t *id)
 void sp_h5_init(void)
 {
 	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+	sp_h5_register_lzf();
 }
 
 struct reason {

@@ -19,8 +19,9 @@
 void sp_h5_close(hid_t *id);
 #define sp_cleanup_h5 __attribute__((cleanup(sp_h5_close)))
 
-/* Turns libhdf5's own printing off; idempotent. */
+/* Turns libhdf5's own printing off, and registers filters of ours; idempotent. */
 void sp_h5_init(void);
+void sp_h5_register_lzf(void); /* h5_lzf.c */
 /* Failure of a libhdf5 call, in its words: "@what: reason". Reading gives -SP_E_DAMAGED, writing
  * the system's errno if one caused it, else -EIO; both -ENOMEM if it had no memory. */
 int sp_h5_read_failed(struct sp_error *error, const char *what);

@@ -14,16 +14,25 @@
 
 #include "formats/util.h"
 
+static uint64_t mix(uint64_t h, uint64_t word)
+{
+	h = (h ^ word) * 0x9e3779b97f4a7c15u;
+	return h ^ h >> 29;
+}
+
 static uint64_t hash(const struct sp_intern *intern, const char *text)
 {
-	uint64_t h = intern->key;
+	size_t size = strlen(text);
+	uint64_t h = mix(intern->key, size), word = 0;
 
-	for (; *text; text++) {
-		h = (h ^ (unsigned char)*text) * 0x9e3779b97f4a7c15u;
-		h ^= h >> 29;
+	for (; size >= sizeof(word); size -= sizeof(word), text += sizeof(word)) {
+		memcpy(&word, text, sizeof(word));
+		h = mix(h, word);
 	}
-	h ^= intern->key >> 7;
-	return (h ^ (h >> 32)) * 0xd6e8feb86659fd93u >> 16;
+	word = 0;
+	memcpy(&word, text, size);
+	h = mix(h, word) ^ intern->key >> 7;
+	return (h ^ h >> 32) * 0xd6e8feb86659fd93u >> 16;
 }
 
 /* The slot of @text, or the empty one where it belongs. */
