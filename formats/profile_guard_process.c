@@ -132,6 +132,8 @@ static int start(struct sp_guard *guard, struct sp_error *error)
 	setup.fd = sockets[1];
 	setup.window = child->window;
 	child->owner = setup.parent;
+	/* Takes a millisecond, which each child would spend again. */
+	H5open();
 	child->pid = fork();
 	if (!child->pid)
 		sp_guard_child_run(&setup);
