@@ -18,7 +18,7 @@
 
 struct sp_json_input {
 	int fd;
-	uint64_t size, at;
+	uint64_t size, at, unpacked;
 	bool gzip;
 	bool stream_open;
 	bool between; /* a gzip member is complete, and another may come */

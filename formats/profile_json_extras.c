@@ -80,6 +80,16 @@ static int check_likwid(struct sp_json_profile *json, const struct likwid *likwi
 	return 0;
 }
 
+/* LIKWID's marker interface does not say which CPUs they were: there is no list, or (from us, since
+ * scope-profiler's reader must have one) a list of -1. */
+static bool cpus_are_known(const struct sp_json_integers *cpus)
+{
+	for (size_t i = 0; i < cpus->n; i++)
+		if (cpus->values[i] != -1)
+			return true;
+	return false;
+}
+
 /* Moves what was read into the extras. */
 static int keep_likwid(struct sp_json_profile *json, struct likwid *likwid, uint32_t rank,
 		       struct sp_error *error)
@@ -89,7 +99,7 @@ static int keep_likwid(struct sp_json_profile *json, struct likwid *likwid, uint
 	if (sp_array_reserve((void **)&extras->likwid, &json->likwid_capacity, extras->n_likwid,
 			     sizeof(*extras->likwid)))
 		return no_memory(error);
-	if (!likwid->cpus.n) { /* LIKWID's marker interface does not say */
+	if (!cpus_are_known(&likwid->cpus)) {
 		free(likwid->cpus.values);
 		likwid->cpus.values = NULL;
 	}

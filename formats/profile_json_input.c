@@ -10,7 +10,13 @@
 #include "formats/profile_json.h"
 #include "formats/util.h"
 
-enum { PACKED = 1 << 16 };
+enum {
+	PACKED = 1 << 16,
+	/* What is packed tighter than any profile is there to keep its reader busy: refused once it
+	 * has grown large. (Columns of zeros are packed 1,000 to 1, but start times are not.) */
+	TIGHTEST = 500,
+	LARGE = 1 << 28,
+};
 
 static int read_some(struct sp_json_input *input, void *buffer, size_t size, size_t *ret_got,
 		     struct sp_error *error)
@@ -123,6 +129,12 @@ static int unpack(struct sp_json_input *input, char *buffer, size_t size, size_t
 		}
 	}
 	*ret_got = size - stream->avail_out;
+	input->unpacked += *ret_got;
+	if (input->unpacked > LARGE && input->unpacked / TIGHTEST > packed_place(input))
+		return sp_error_set(error, -SP_E_COUNT, packed_place(input),
+				    "has gzip data that unpack to more than %d times their size, "
+				    "which no profile does",
+				    TIGHTEST);
 	return 0;
 }
 

@@ -202,6 +202,27 @@ static void test_gzip(void)
 	refuse(json_write("bad.gz", packed, size), -SP_E_DAMAGED, "is not JSON");
 }
 
+/* A few hundred kilobytes that would grow without end. */
+static void test_bomb(void)
+{
+	static const char head[] = HEAD "\"regions\": ";
+	enum { SPACES = 1 << 20, TIMES = 320 };
+	const char *path = check_path(work, "bomb.json.gz");
+	char *spaces = malloc(SPACES);
+	gzFile file = gzopen(path, "wb9");
+
+	if (!file || !spaces)
+		exit(1);
+	memset(spaces, ' ', SPACES);
+	gzputs(file, head);
+	for (int i = 0; i < TIMES; i++)
+		gzwrite(file, spaces, SPACES);
+	gzputs(file, "[]}");
+	gzclose(file);
+	free(spaces);
+	refuse(path, -SP_E_COUNT, "500 times their size");
+}
+
 /* ---- damage ---- */
 
 /* Reads all that there is; what open has taken must be readable. */
@@ -295,6 +316,7 @@ int main(int argc, char **argv)
 	test_bad_extras();
 	test_limits();
 	test_gzip();
+	test_bomb();
 	test_damage();
 	return check_end();
 }

@@ -246,6 +246,18 @@ static void put_matrix(struct sp_json *json, const char *key, const double *valu
 	sp_json_close_array(json);
 }
 
+/* Where the CPUs are not known: scope-profiler's reader takes their number for that of the columns
+ * of the tables, so there must be as many. */
+static void put_cpus(struct sp_json *json, const struct sp_likwid *likwid)
+{
+	bool tables = likwid->n_events || likwid->n_metrics;
+
+	sp_json_open_array(json, "cpus");
+	for (size_t i = 0; (likwid->cpus || tables) && i < likwid->n_threads; i++)
+		sp_json_signed(json, NULL, likwid->cpus ? likwid->cpus[i] : -1);
+	sp_json_close_array(json);
+}
+
 int sp_write_json_likwid(struct sp_profile *profile, struct sp_json *json, struct sp_error *error)
 {
 	struct sp_write_json_ranks ranks = {.json = json};
@@ -264,7 +276,7 @@ int sp_write_json_likwid(struct sp_profile *profile, struct sp_json *json, struc
 		sp_json_text(json, "tag", likwid->tag);
 		sp_json_signed(json, "group_id", likwid->group_id);
 		sp_json_text(json, "group_name", likwid->group_name);
-		put_integers(json, "cpus", likwid->cpus, likwid->cpus ? n : 0);
+		put_cpus(json, likwid);
 		put_reals(json, "times", likwid->times, n);
 		put_integers(json, "call_counts", likwid->call_counts, n);
 		sp_write_json_texts(json, "event_names", likwid->event_names, likwid->n_events);
