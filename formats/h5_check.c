@@ -105,7 +105,7 @@ static int read_block(const struct subject *subject, uint64_t number, uint64_t *
 		return sp_error_set(error, -ENOMEM, 0, "no memory");
 	r = H5Dread(subject->dataset, subject->type, memory, subject->space, H5P_DEFAULT, values);
 	if (r < 0)
-		return sp_h5_read_failed(error, subject->name);
+		return sp_h5_dataset_failed(subject->dataset, subject->name, error);
 	if (subject->in_heap)
 		H5Dvlen_reclaim(subject->type, memory, H5P_DEFAULT, values);
 	*ret_bytes = n * size;
