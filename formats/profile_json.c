@@ -185,7 +185,7 @@ static int read_all(struct sp_json_profile *json, struct sp_error *error)
 	if (!r)
 		r = read_document(json, error);
 	if (!r)
-		r = sp_json_check_rows(json, error);
+		r = sp_json_finish_rows(json, error);
 	if (!r)
 		r = sp_json_finish_extras(json, error);
 	if (r)

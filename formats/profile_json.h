@@ -163,8 +163,8 @@ int sp_json_refuse(const struct sp_json_profile *json, int code, uint64_t offset
 
 int sp_json_read_rows(struct sp_json_profile *json, const struct sp_json_token *token, void *target,
 		      struct sp_error *error);
-/* Whether one row comes twice. */
-int sp_json_check_rows(struct sp_json_profile *json, struct sp_error *error);
+/* After the last: refuses a row that comes twice, and leaves out ids that not all calls have. */
+int sp_json_finish_rows(struct sp_json_profile *json, struct sp_error *error);
 
 /* Statistics of a row. */
 struct sp_json_aggregate {

@@ -308,6 +308,22 @@ int sp_json_read_rows(struct sp_json_profile *json, const struct sp_json_token *
 	return r;
 }
 
+/* Ids of calls say nothing unless all calls have them: an unknown id is no id. (scope-profiler,
+ * too, then goes by the times alone.) */
+static void settle_ids(struct sp_json_profile *json)
+{
+	struct sp_profile *profile = json->profile;
+	unsigned int hidden = 0;
+
+	for (uint32_t i = 0; i < profile->info.n_rows; i++)
+		if (profile->rows[i].stats.calls)
+			hidden |= ~json->rows[i].columns >> SP_JSON_OPTIONAL &
+				  (SP_CALLS_id | SP_CALLS_parent);
+	profile->info.columns &= ~hidden;
+	for (uint32_t i = 0; i < profile->info.n_rows; i++)
+		json->rows[i].columns &= ~(hidden << SP_JSON_OPTIONAL);
+}
+
 static int compare_u64(const void *a, const void *b)
 {
 	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
@@ -315,7 +331,7 @@ static int compare_u64(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-int sp_json_check_rows(struct sp_json_profile *json, struct sp_error *error)
+int sp_json_finish_rows(struct sp_json_profile *json, struct sp_error *error)
 {
 	const struct sp_profile *profile = json->profile;
 	uint32_t n = profile->info.n_rows;
@@ -331,5 +347,6 @@ int sp_json_check_rows(struct sp_json_profile *json, struct sp_error *error)
 			return sp_error_set(error, -SP_E_DAMAGED, 0,
 					    "has region \"%.100s\" twice on rank %" PRIu32,
 					    profile->regions[keys[i] >> 32], (uint32_t)keys[i]);
+	settle_ids(json);
 	return 0;
 }
