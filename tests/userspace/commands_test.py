@@ -72,7 +72,7 @@ def test_usage(report):
     report.expect(["summary", "demo", "--json", "--csv"], 2, err=["exclude each other"])
     report.expect(["recover", "a", "b"], 2, err=["one too many"])
     report.expect(["recover", "a", "--formats", "h5,xyz"], 2, err=["'h5,xyz' is not a list of formats"])
-    report.expect(["recover", "a", "--compress", "10"], 2, err=["'10' is no level"])
+    report.expect(["recover", "a", "--compress", "10"], 2, err=["'10' is neither none, auto"])
 
 
 def test_recover(report, maker):

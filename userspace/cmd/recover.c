@@ -11,11 +11,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "formats/h5_write.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/cli.h"
 #include "userspace/base/log.h"
 #include "userspace/base/units.h"
 #include "userspace/cmd/command.h"
+#include "userspace/cmd/convert.h"
 #include "userspace/export/finalize.h"
 
 #define JOURNAL "journal.spj" /* as sp-trace names it */
@@ -33,7 +35,7 @@ static const struct sp_option options[] = {
 	{"output", 'o', "DIR", "write into DIR; default: where the journal is"},
 	{"formats", KEY_FORMATS, "LIST", "any of h5, sps, spt; default: h5,sps"},
 	{"program", KEY_PROGRAM, "NAME", "begin file names with NAME instead of the program's"},
-	{"compress", KEY_COMPRESS, "LEVEL", "compress the HDF5 files, 1 (fast) to 9"},
+	{"compress", KEY_COMPRESS, "LEVEL", "none, auto, or 1 (fast) to 9 (small); default: auto"},
 	{"force", KEY_FORCE, NULL, "replace files of the same name"},
 	{"keep-journal", KEY_KEEP, NULL, "do not remove a complete journal afterwards"},
 	{"quiet", 'q', NULL, "only errors and warnings"},
@@ -239,7 +241,6 @@ static int parse(int argc, char **argv, struct sp_finalize_options *opts)
 {
 	struct sp_cli_parser parser = sp_cli_parse(&cli, argc, argv);
 	const char *arg;
-	uint64_t number;
 	int key;
 
 	while ((key = sp_cli_next(&parser, &arg)) > 0) {
@@ -259,10 +260,11 @@ static int parse(int argc, char **argv, struct sp_finalize_options *opts)
 			opts->program = arg;
 			break;
 		case KEY_COMPRESS:
-			if (sp_parse_count(arg, 1, 9, &number) < 0)
-				return sp_cli_usage_error(&cli, "'%s' is no level from 1 to 9",
+			if (sp_convert_parse_compress(arg, &opts->gzip) < 0)
+				return sp_cli_usage_error(&cli,
+							  "'%s' is neither none, auto nor a level "
+							  "from 1 to 9",
 							  arg);
-			opts->gzip = (unsigned)number;
 			break;
 		case KEY_FORCE:
 			opts->force = true;
@@ -295,7 +297,7 @@ static int parse(int argc, char **argv, struct sp_finalize_options *opts)
 
 int sp_cmd_recover(int argc, char **argv)
 {
-	struct sp_finalize_options opts = {.formats = "h5,sps"};
+	struct sp_finalize_options opts = {.formats = "h5,sps", .gzip = SP_H5_GZIP_AUTO};
 	struct sp_finalize_result result = {0};
 	struct sp_finalize_failure failure = {0};
 	sp_cleanup(sp_freep) char *directory = NULL, *journal = NULL;

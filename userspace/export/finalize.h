@@ -23,10 +23,10 @@ struct sp_finalize_options {
 	const char *directory; /* made if it is not there */
 	const char *program;   /* NULL: what the journal says */
 	const char *formats;   /* "h5,sps,spt", checked by the caller with sp_finalize_known() */
-	unsigned gzip;
-	bool force;	   /* replace files of the same name */
-	bool no_sync;	   /* for tests */
-	bool keep_journal; /* even if it is whole */
+	unsigned gzip;	       /* 0 … 9 or SP_H5_GZIP_AUTO */
+	bool force;	       /* replace files of the same name */
+	bool no_sync;	       /* for tests */
+	bool keep_journal;     /* even if it is whole */
 	/* Called a few times a second with what is being done and how far it is, 0 to 1. May be
 	 * NULL. */
 	void (*progress)(const char *what, double done);
