@@ -160,7 +160,7 @@ static int verify_sample(struct sp_verdict *verdict, const struct references *to
 	return 0;
 }
 
-/* Samples of ranks that have neither a row nor, as in .sps, the file. */
+/* Samples of ranks that have neither a row nor the sample's thread nor, as in .sps, the file. */
 static void verify_rank(struct sp_verdict *verdict, struct sp_profile *profile, uint32_t rank,
 			uint64_t index)
 {
@@ -178,6 +178,11 @@ static void verify_rank(struct sp_verdict *verdict, struct sp_profile *profile, 
 	}
 	if (sp_profile_info(profile)->n_ranks)
 		sp_verdict_warn(verdict, SP_FIND_SAMPLE_RANK, "sample %" PRIu64, index);
+}
+
+static bool in_thread(const struct sp_thread_row *threads, const struct sp_sample_row *sample)
+{
+	return sample->thread >= 0 && threads[sample->thread].rank == sample->rank;
 }
 
 struct sample_block {
@@ -224,7 +229,8 @@ int sp_verify_samples(struct sp_verdict *verdict, struct sp_profile *profile)
 		r = sp_profile_read_samples(profile, at, some, block->rows, &verdict->error);
 		for (size_t i = 0; r == 0 && i < some; i++) {
 			r = verify_sample(verdict, &to, &block->rows[i], at + i);
-			verify_rank(verdict, profile, block->rows[i].rank, at + i);
+			if (r == 0 && !in_thread(threads, &block->rows[i]))
+				verify_rank(verdict, profile, block->rows[i].rank, at + i);
 		}
 		if (r == 0)
 			r = sp_profile_read_stack_offsets(profile, at, some, block->offsets,
