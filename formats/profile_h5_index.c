@@ -331,6 +331,51 @@ int sp_h5_profile_read_index(struct sp_profile *profile, struct sp_h5_profile *h
 
 /* ---- aggregate layout ---- */
 
+/* Whether a column that this layout need not have tells something of each row: scope-profiler
+ * leaves those without data empty. */
+static int is_filled(struct sp_h5_profile *h5, const struct index *index, const char *path,
+		     bool *ret_filled, struct sp_error *error)
+{
+	sp_cleanup_h5 hid_t dataset = -1;
+	uint64_t n = 0;
+	int r = sp_h5_open_dataset(h5->file, path, false, &dataset, &n, error);
+
+	*ret_filled = !r && dataset >= 0 && n && n == index->n;
+	return r;
+}
+
+/* Where regions begin, and their tags: our writer keeps them, scope-profiler's does not. */
+static int read_descriptions(struct sp_h5_profile *h5, struct index *index, struct sp_error *error)
+{
+	static const char lines[] = "/rank_region_index/source_lines";
+	const struct {
+		const char *path;
+		uint32_t **numbers;
+	} texts[] = {
+		{"/rank_region_index/source_files", &index->files},
+		{"/rank_region_index/source_texts", &index->texts},
+		{"/rank_region_index/tags", &index->tags},
+	};
+	bool filled;
+	int r = is_filled(h5, index, lines, &filled, error);
+
+	if (!r && filled)
+		r = sp_h5_read_numbers(h5->file, lines, SP_H5_s64, true, index->n,
+				       (void **)&index->lines, NULL, error);
+	for (size_t i = 0; !r && i < sizeof(texts) / sizeof(texts[0]); i++) {
+		r = is_filled(h5, index, texts[i].path, &filled, error);
+		if (!r && filled)
+			r = read_texts(h5, index, texts[i].path, texts[i].numbers, error);
+	}
+	return r;
+}
+
+/* A text of row @row, NULL if the column is not there. */
+static const char *text_of(const struct index *index, const uint32_t *numbers, uint64_t row)
+{
+	return numbers ? sp_intern_text(&index->kept, numbers[row]) : NULL;
+}
+
 int sp_h5_profile_read_aggregate(struct sp_profile *profile, struct sp_h5_profile *h5,
 				 struct sp_error *error)
 {
@@ -353,6 +398,8 @@ int sp_h5_profile_read_aggregate(struct sp_profile *profile, struct sp_h5_profil
 		r = sp_h5_read_numbers(h5->file, paths[i], SP_H5_s64, true, index.n,
 				       (void **)&columns[i], NULL, error);
 	if (!r)
+		r = read_descriptions(h5, &index, error);
+	if (!r)
 		r = check_unique(profile, &index, error);
 	for (uint64_t i = 0; !r && i < index.n; i++) {
 		struct sp_stats stats = sp_profile_unknown_stats(index.counts[i]);
@@ -364,12 +411,18 @@ int sp_h5_profile_read_aggregate(struct sp_profile *profile, struct sp_h5_profil
 			stats.self = columns[3][i];
 			stats.mean = (double)stats.total / (double)stats.calls;
 		}
-		r = sp_profile_add_row(profile,
-				       &(struct sp_row){.region = index.region_ids[i],
-							.rank = index.ranks[i],
-							.source_line = -1,
-							.stats = stats},
-				       error);
+		r = sp_profile_add_row(
+			profile,
+			&(struct sp_row){.region = index.region_ids[i],
+					 .rank = index.ranks[i],
+					 .source_file = text_of(&index, index.files, i),
+					 .source_text = text_of(&index, index.texts, i),
+					 .tags = text_of(&index, index.tags, i),
+					 .source_line = index.lines && index.lines[i] >= 0
+								? index.lines[i]
+								: -1,
+					 .stats = stats},
+			error);
 	}
 	for (size_t i = 0; i < 4; i++)
 		free(columns[i]);
