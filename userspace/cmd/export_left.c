@@ -56,11 +56,11 @@ static const struct {
 	{PART(perf_events), SPT | SPS, "perf events", NULL},
 	{PART(line_profiles), SPT | SPS, "line profile", "line profiles"},
 	{PART(likwid), SPT | SPS, "LIKWID counters", NULL},
-	{PART(environments), SPT | SPS | JSON, "LIKWID's environment", NULL},
+	{PART(environments), SPT | SPS, "LIKWID's environment", NULL},
 	{PART(losses), SPT | SPS | JSON, "the account of what was lost", NULL},
 	{PART(tables), SPT | JSON, "modules, processes and clocks", NULL},
 	{PART(facts), SPT | SPS, "metadata", NULL},
-	{PART(meta), SPT | SPS | JSON, "facts about the recording", NULL},
+	{PART(meta), SPT | SPS, "facts about the recording", NULL},
 #undef PART
 };
 
