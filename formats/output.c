@@ -174,6 +174,12 @@ int sp_output_open(const char *path, unsigned int flags, struct sp_output **ret_
 	if (!r && !(flags & SP_OUTPUT_REPLACE) &&
 	    !fstatat(output->directory, output->name, &st, AT_SYMLINK_NOFOLLOW))
 		r = -EEXIST;
+	/* A rename would take the place of /dev/null, too, if root asks for it. */
+	if (!r && !fstatat(output->directory, output->name, &st, 0) && !S_ISREG(st.st_mode)) {
+		sp_output_free(output);
+		return sp_error_set(error, S_ISDIR(st.st_mode) ? -EISDIR : -EEXIST, 0,
+				    "is not a regular file, and is not replaced");
+	}
 	if (!r) {
 		remove_leftovers(output);
 		r = create_temporary(output);

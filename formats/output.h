@@ -20,8 +20,7 @@
 SP_API_BEGIN
 
 enum sp_output_flag {
-	SP_OUTPUT_REPLACE =
-		1 << 0, /* take the place of an existing file; else commit fails, -EEXIST */
+	SP_OUTPUT_REPLACE = 1 << 0, /* take the place of an existing regular file; else -EEXIST */
 	SP_OUTPUT_NO_SYNC = 1 << 1, /* for tests and scratch files: no fsync */
 };
 

@@ -128,6 +128,25 @@ static void test_not_ours(void)
 	CHECK(!there(".a.h5.tmp00000006"));
 }
 
+/* Only regular files are replaced: neither a device nor a link to one. */
+static void test_not_replaced(void)
+{
+	struct sp_output *output = NULL;
+
+	CHECK(!mkfifo(check_path(work, "fifo"), 0600));
+	CHECK(!symlink("fifo", check_path(work, "link")));
+	CHECK(!mkdir(check_path(work, "folder"), 0700));
+	CHECK_INT(sp_output_open(check_path(work, "fifo"), SP_OUTPUT_REPLACE, &output, &error),
+		  -EEXIST);
+	CHECK(strstr(error.text, "not a regular file"));
+	CHECK_INT(sp_output_open(check_path(work, "link"), SP_OUTPUT_REPLACE, &output, &error),
+		  -EEXIST);
+	CHECK_INT(sp_output_open(check_path(work, "folder"), SP_OUTPUT_REPLACE, &output, &error),
+		  -EISDIR);
+	CHECK(!output);
+	CHECK_INT(count_temporaries(), 0);
+}
+
 /* Many writers of one name at once: one file, none of them fails, nothing is left. */
 static void test_crowd(void)
 {
@@ -168,6 +187,7 @@ int main(int argc, char **argv)
 	test_leftovers();
 	test_crowd();
 	CHECK_INT(count_temporaries(), 0);
+	test_not_replaced();
 	test_not_ours();
 	clean();
 	return check_end();
