@@ -162,12 +162,13 @@ class Test:
         self.json(profile, r.choice(["raw.json", "raw.json.gz"]), r)
 
     def scale(self, seed):
-        """The limits of what must work: 1,000 ranks; 10,000 regions; a row of many chunks."""
+        """The limits of what must work: 1,000 ranks; 10,000 regions; a row of several chunks."""
         r = random.Random(seed)
+        full = os.environ.get("SP_TEST_FULL") == "1"
         for name, choices in {
-                "ranks": {"ranks": range(1000), "regions": 12, "calls": 8, "wild": False},
-                "regions": {"ranks": (0, 1), "regions": 10000, "calls": 3000, "wild": False},
-                "calls": {"ranks": (0,), "regions": 2, "calls": 100000, "wild": False, "columns": ("id", "parent", "depth")}}.items():
+                "ranks": {"ranks": range(1000), "regions": 12, "calls": 8, "wild": False, "extras": full, "sp_trace": full},
+                "regions": {"ranks": (0, 1) if full else (0,), "regions": 10000, "calls": 3000, "wild": False, "sp_trace": full},
+                "calls": {"ranks": (0,), "regions": 2, "calls": 100000 if full else 40000, "wild": False, "columns": ("id", "parent", "depth")}}.items():
             profile = model.make(seed, **choices)
             self.we_write(profile, f"{name}.h5", r, gzip=model_script.AUTO)
             self.they_write(profile, f"{name}-theirs.h5", compression="auto", repack=True)
@@ -184,7 +185,7 @@ def some_of_each_file(found):
 def main():
     writer, dumper, work, *rest = sys.argv[1:]
     full = os.environ.get("SP_TEST_FULL") == "1"
-    count = int(rest[0]) if rest else 400 if full else 24
+    count = int(rest[0]) if rest else 400 if full else 16
     first = int(rest[1]) if len(rest) > 1 else 0
     checks = failed = 0
     work = pathlib.Path(work).resolve()

@@ -51,6 +51,7 @@ class Profile:
     columns: tuple = ()  # names of the optional columns that calls have
     nested: bool = True  # the calls of every lane nest
     start_time_ns: int | None = None
+    file_rank: int | None = None  # of formats that have one rank a file
     rows: list = dataclasses.field(default_factory=list)  # by rank
     regions: list = dataclasses.field(default_factory=list)  # names in order of appearance
     metadata: dict = dataclasses.field(default_factory=dict)
@@ -73,6 +74,12 @@ class Profile:
 
     def ranks(self):
         return sorted({row.rank for row in self.rows})
+
+    def known_ranks(self):
+        """Without rows, threads and processes tell."""
+        if self.file_rank is not None:
+            return [self.file_rank]
+        return self.ranks() or sorted({one["rank"] for table in (self.threads, self.processes) for one in table})
 
     def n_calls(self):
         return sum(map(len, self.rows))
@@ -284,7 +291,7 @@ class Maker:
     def make_trace(self, ranks):
         """What stands in /sp_trace, but for the columns of calls."""
         p, r = self.profile, self.r
-        p.meta = {key: value for key, value in {"recording_id": "abc", "version": 7, "command_line": self.text(), "real": 0.1}.items()
+        p.meta = {key: value for key, value in {"recording_id": f"recording {p.seed}", "version": 7, "command_line": self.text(), "real": 0.1}.items()
                   if r.random() < 0.7}
         t = 10**9
         for rank in ranks:
@@ -316,11 +323,15 @@ class Maker:
 
     def make_samples(self, ranks):
         p, r = self.profile, self.r
+        # A call's id is unique in its rank only.
+        ids = {rank: [-1, *(call for row in p.rows if row.rank == rank for call in row.columns["id"].tolist()[:9])] for rank in ranks} \
+            if "id" in p.columns else {}
         for _ in range(r.choice([0, 0, 5, 200])):
+            rank = r.choice(ranks or [0])
             p.samples.append({
                 "time_ns": r.randrange(10**12), "thread": r.randrange(len(p.threads)) if p.threads and r.random() < 0.8 else -1,
-                "region": r.randrange(-1, len(self.all_names)), "call_id": r.choice([-1, 3]), "ip": r.choice([0, 2**64 - 1, 4198400]),
-                "module": r.randrange(-1, len(p.modules)), "kernel": r.randrange(2), "rank": r.choice(ranks or [0]),
+                "region": r.randrange(-1, len(self.all_names)), "call_id": r.choice(ids.get(rank, [-1])), "ip": r.choice([0, 2**64 - 1, 4198400]),
+                "module": r.randrange(-1, len(p.modules)), "kernel": r.randrange(2), "rank": rank,
                 "frames": [r.randrange(2**64) for _ in range(r.choice([0, 1, 3, 100]))]})
 
     def make(self):

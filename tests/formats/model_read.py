@@ -52,13 +52,14 @@ def compare_statistics(d, got, row, columns, where, with_moments=True):
         d.close(got["m2"], expected["m2"], where, "m2", scale=1e-9 * expected["n"] * max(1.0, abs(expected["mean"])) ** 2)
 
 
-def ours(d, profile, dump, where, aggregate=False, json_file=False, self_known=True):
-    """All that our reader found against all that the model has."""
+def ours(d, profile, dump, where, aggregate=False, json_file=False, computed=(), more_facts=()):
+    """All that our reader found against all that the model has. computed: columns that the profile does not
+    have, and that need not be their defaults; more_facts: metadata that may be there besides."""
     rows = {(row["region"], row["rank"]): row for row in dump["rows"]}
     d.same(len(rows), len(dump["rows"]), where, "rows of one region and rank")
     d.same(sorted(rows), sorted((row.name, row.rank) for row in profile.rows), where, "rows")
     d.same(sorted(dump["regions"]), sorted(profile.regions), where, "regions")
-    d.same(dump["ranks"], profile.ranks(), where, "ranks")
+    d.same(dump["ranks"], profile.known_ranks(), where, "ranks")
     d.same(bool(dump["aggregate"]), aggregate and bool(profile.rows), where, "aggregate")
     if not aggregate:
         d.same(dump["n_calls"], profile.n_calls(), where, "calls")
@@ -71,7 +72,7 @@ def ours(d, profile, dump, where, aggregate=False, json_file=False, self_known=T
             d.same(got[key], value, at, key)
         d.same(json.loads(got["tags"]), list(row.tags), at, "tags")
         compare_statistics(d, got, row, profile.columns, at, not aggregate)
-        if row.self_ns >= 0 and self_known:
+        if row.self_ns >= 0:
             d.same(got["self"], row.self_ns, at, "self time")
         if aggregate:
             continue
@@ -80,11 +81,13 @@ def ours(d, profile, dump, where, aggregate=False, json_file=False, self_known=T
         d.same(list(columns[0]), row.start.tolist(), at, "starts")
         d.same(list(columns[1]), row.end.tolist(), at, "ends")
         for column, name in zip(columns[2:], model.COLUMNS):
+            if name in computed and name not in profile.columns:
+                continue
             expected = row.columns[name].tolist() if name in profile.columns else [model.COLUMNS[name]] * len(row)
             d.same(list(column), expected, at, name)
     compare_tables(d, profile, dump, where)
     compare_extras(d, profile, dump, where, json_file)
-    compare_facts(d, profile, dump, where, json_file)
+    compare_facts(d, profile, dump, where, json_file, more_facts)
 
 
 def compare_tables(d, profile, dump, where):
@@ -122,13 +125,14 @@ def compare_extras(d, profile, dump, where, json_file):
     d.same([one for one in dump["likwid_environments"] if one["facts"]], profile.likwid_environments, where, "likwid's environment")
 
 
-def compare_facts(d, profile, dump, where, json_file):
+def compare_facts(d, profile, dump, where, json_file, more_facts):
     expected = dict(profile.metadata)
     if json_file:
         expected = {key: value for key, value in expected.items() if not (isinstance(value, float) and not math.isfinite(value))}
         got = {key: value for key, value in dump["metadata"].items() if key in expected}
     else:
         got = dump["metadata"]
+    got = {key: value for key, value in got.items() if key in expected or key not in more_facts}
     for name, has, should in (("metadata", got, expected), ("meta", dump["meta"], profile.meta or {})):
         d.same(sorted(has), sorted(should), where, name, "keys")
         for key in set(has) & set(should):
@@ -233,6 +237,23 @@ def their_extras(d, profile, results, where, json_file, trust_names):
         if not json_file:
             d.same(nan_safe(got.events.tolist()), nan_safe(floats(one["events"])), where, "their likwid events")
             d.same(nan_safe(got.metrics.tolist()), nan_safe(floats(one["metrics"])), where, "their likwid metrics")
+
+
+def their_nesting(d, dump, results, rank, where):
+    """Parents and depths, as scope-profiler makes them from the times alone, against ours."""
+    by_call, by_id = {}, {}
+    for row in dump["rows"]:
+        for index, call in enumerate(row["calls"] if row["rank"] == rank else ()):
+            mine = by_call[row["region"], index] = dict(zip(("start", "end", *model.COLUMNS), call))
+            by_id[mine["id"]] = mine
+    stack = results.call_stack(rank=rank)
+    d.same(len(stack), len(by_call), where, "calls in their stack")
+    d.same(len(by_id), len(by_call), where, "call ids")
+    for call in stack:
+        mine = by_call[call["name"], call["call_index"]]
+        theirs = None if call["parent"] is None else stack[call["parent"]]
+        theirs = -1 if theirs is None else by_call[theirs["name"], theirs["call_index"]]["id"]
+        d.same(mine["parent"], theirs, where, "parent of", call["name"][:40], call["call_index"])
 
 
 def their_summary(d, profile, results, where, self_stored):

@@ -393,7 +393,7 @@ def text(order, value):
 def spt(profile, rank, path, version, order, split=False):
     """One rank. split: records of one name, which a reader pools."""
     out = without_trace(without(profile, "threads", "tasks", "perf_events", "line_profiles", "likwid", "likwid_environments"))
-    out.columns, out.metadata, out.start_time_ns = (), {}, None
+    out.columns, out.metadata, out.start_time_ns, out.file_rank = (), {}, None, rank
     out.rows = [copy.copy(row) for row in profile.rows if row.rank == rank]
     records = []
     for row in out.rows:

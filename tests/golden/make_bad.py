@@ -288,7 +288,6 @@ def bad_h5():
     h5("index-text", replaced(index + "ranks", ["0", "0"], STRING))
     h5("names-numbers", replaced("region_table/names", [1, 2], "i8"))
     h5("names-twice", lambda file: (put_data(file, "region_table/names", ["solve", "solve"], STRING)))
-    h5("names-utf8", lambda file: put_fixed(file, "region_table/names", [b"so\xff", b"io"]))
     h5("calls-short", replaced(events + "durations", [5, 13, 15], "i8"))
     h5("calls-real", replaced(events + "durations", [5, 13, 15, 1], "f8"))
     h5("calls-huge-number", replaced(events + "durations", [5, 13, 2**63 + 9, 1], "u8"))
@@ -322,11 +321,6 @@ def bad_h5():
     h5("aggregate-short", replaced(index + "aggregate_totals", [], "i8"), base=aggregate)
     h5("old-lengths", replaced("rank0/regions/solve/end_times", [1], "i8"), base=old)
     bad_h5_bytes()
-
-
-def put_fixed(file, path, values):
-    del file[path]
-    file.create_dataset(path, data=np.array(values, h5py.string_dtype("utf-8", 8)), dtype=h5py.string_dtype("utf-8", 8))
 
 
 def storage_external(file):

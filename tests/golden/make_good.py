@@ -19,6 +19,7 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "formats"))
 sys.dont_write_bytecode = True
 
+import h5py  # noqa: E402
 import numpy as np  # noqa: E402
 import model  # noqa: E402
 import model_script  # noqa: E402
@@ -52,6 +53,34 @@ def regular(n):
     return model.Profile(0, ("id", "parent"), regions=["solve"], rows=[row])
 
 
+def small():
+    """As small as profiles get, for the test that flips each bit: fixed strings, new file format."""
+    def open_file(name):
+        return h5py.File(HERE / name, "w", libver=("v108", "v110"))
+
+    with open_file("small-schema-1.h5") as file:
+        file.create_group("metadata").attrs["start_time_ns"] = 5
+        group = file.create_group("rank0/regions/solve")
+        group["start_times"], group["end_times"] = np.array([10, 20, 40]), np.array([15, 33, 55])
+        group.attrs["source_lineno"] = 7
+    for layout, name in (("columnar", "small-schema-3.h5"), ("columnar", "small-gzip.h5"), ("aggregate", "small-aggregate.h5")):
+        with open_file(name) as file:
+            file.attrs["scope_profiler_schema"] = 3
+            columns = {"region_table/names": np.bytes_(["solve"]), "rank_region_index/region_ids": [0], "rank_region_index/ranks": [0]}
+            if layout == "columnar":
+                columns |= {"rank_region_index/event_offsets": [0], "rank_region_index/event_counts": [3], "rank_region_index/source_lines": [7],
+                            "rank_region_index/source_files": np.bytes_(["a.c"]), "rank_region_index/source_texts": np.bytes_([" "]),
+                            "rank_region_index/tags": np.bytes_(["[]"]), "events/start_deltas": [10, 10, 20], "events/durations": [5, 13, 15]}
+            else:
+                file.attrs["storage_layout"] = "aggregate"
+                columns |= {f"rank_region_index/aggregate_{key}": [value] for key, value in (
+                    ("counts", 3), ("totals", 33), ("minimums", 5), ("maximums", 15), ("exclusives", 33))}
+            for path, values in columns.items():
+                packed = {"chunks": (2,), "compression": "gzip", "shuffle": True, "maxshape": (None,)} \
+                    if name == "small-gzip.h5" and path.startswith("events/") else {}
+                file.create_dataset(path, data=np.array(values), **packed)
+
+
 def main():
     profile_write, make_journal = sys.argv[1:]
     theirs = ("id", "parent", "thread", "task", "await_ns", "gpu_ns")
@@ -60,6 +89,7 @@ def main():
     plain = model.make(5, ranks=(2,), regions=4, calls=10, wild=False, extras=False, sp_trace=False, columns=())
     empty = model.make(1, ranks=(), sp_trace=False)
     r = random.Random(3)
+    small()
     # We wrote these.
     ours(full, "ours-full.h5", profile_write)
     ours(regular(40000), "ours-gzip.h5", profile_write, gzip=9)  # chunks
