@@ -32,7 +32,7 @@ struct column {
 	hid_t type;
 };
 
-static size_t n_calls = 10 << 20, block = 16384, rounds = 7;
+static size_t n_calls = 10 << 20, block = 65536, rounds = 7;
 static clockid_t clock_used = CLOCK_MONOTONIC;
 static struct sp_h5_options options;
 static struct sp_calls calls;

@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/stats.h"
 #include "formats/utf8.h"
 #include "formats/util.h"
 
 enum {
 	AUTO_LEVEL = 4,	      /* scope-profiler's */
 	AUTO_CALLS = 1 << 14, /* so are these */
-	BATCH = 1 << 12,      /* calls: small enough to stay in the cache for their statistics */
 };
 
 int sp_h5_writer_result(const struct sp_h5_writer *writer, int r, struct sp_error *error)
@@ -238,64 +238,46 @@ int sp_h5_writer_begin_row(struct sp_h5_writer *writer, const struct sp_h5_row *
 				   error);
 }
 
-/* @to[i] = @high[i] − @low[i], which may wrap; four at a time, since that is half of the work. */
-static void subtract(int64_t *to, const int64_t *high, const int64_t *low, size_t n)
+/* Adds the times of calls to the columns, and to the statistics of the row. */
+static int add_deltas(struct sp_h5_writer *writer, const struct sp_calls *calls, size_t n,
+		      struct sp_error *error)
 {
-	typedef uint64_t lanes __attribute__((vector_size(32)));
-	size_t i = 0;
-
-	for (; i + 4 <= n; i += 4) {
-		lanes a, b;
-
-		memcpy(&a, high + i, sizeof(a));
-		memcpy(&b, low + i, sizeof(b));
-		a -= b;
-		memcpy(to + i, &a, sizeof(a));
-	}
-	for (; i < n; i++)
-		to[i] = sp_wrap_sub(high[i], low[i]);
-}
-
-static int add_deltas(struct sp_h5_writer *writer, const int64_t *starts, const int64_t *ends,
-		      size_t n, struct sp_error *error)
-{
+	struct sp_stats *stats = &writer->rows[writer->n_rows - 1].stats;
+	size_t some;
 	int r = 0;
 
-	while (!r && n) {
-		void *room, *durations;
-		int64_t *deltas;
-		size_t some;
+	for (size_t at = 0; !r && at < n; at += some) {
+		void *deltas, *durations;
 
 		/* Both columns are equally full. */
-		r = sp_h5_column_room(&writer->starts, n, &room, &some, error);
+		r = sp_h5_column_room(&writer->starts, n - at, &deltas, &some, error);
 		if (!r)
 			r = sp_h5_column_room(&writer->ends, some, &durations, &some, error);
 		if (r)
 			return r;
-		deltas = room;
-		deltas[0] = sp_wrap_sub(starts[0], writer->last_start);
-		subtract(deltas + 1, starts + 1, starts, some - 1);
-		subtract(durations, ends, starts, some);
-		writer->last_start = starts[some - 1];
+		sp_stats_add_encoding(stats, calls->start + at, calls->end + at,
+				      calls->child_ns ? calls->child_ns + at : NULL,
+				      calls->gpu_ns ? calls->gpu_ns + at : NULL, some,
+				      writer->last_start, deltas, durations);
+		writer->last_start = calls->start[at + some - 1];
 		r = sp_h5_column_add(&writer->starts, some, error);
 		if (!r)
 			r = sp_h5_column_add(&writer->ends, some, error);
-		starts += some;
-		ends += some;
-		n -= some;
 	}
 	return r;
 }
 
-static int add_times(struct sp_h5_writer *writer, const int64_t *starts, const int64_t *ends,
-		     size_t n, struct sp_error *error)
+static int add_times(struct sp_h5_writer *writer, const struct sp_calls *calls, size_t n,
+		     struct sp_error *error)
 {
 	int r;
 
 	if (writer->options.schema == 3)
-		return add_deltas(writer, starts, ends, n, error);
-	r = sp_h5_column_append(&writer->starts, starts, n, error);
-	return r ? r : sp_h5_column_append(&writer->ends, ends, n, error);
+		return add_deltas(writer, calls, n, error);
+	sp_stats_add(&writer->rows[writer->n_rows - 1].stats, calls->start, calls->end,
+		     calls->child_ns, calls->gpu_ns, n);
+	r = sp_h5_column_append(&writer->starts, calls->start, n, error);
+	return r ? r : sp_h5_column_append(&writer->ends, calls->end, n, error);
 }
 
 static int add_columns(struct sp_h5_writer *writer, const struct sp_calls *calls, size_t n,
@@ -319,22 +301,20 @@ int sp_h5_writer_add_calls(struct sp_h5_writer *writer, const struct sp_calls *c
 			   struct sp_error *error)
 {
 	unsigned int columns = writer->options.columns;
-	const int64_t *child_ns = columns & SP_CALLS_child_ns ? calls->child_ns : NULL;
-	const int64_t *gpu_ns = columns & SP_CALLS_gpu_ns ? calls->gpu_ns : NULL;
-	int r = 0;
+	/* Statistics are of what is stored. */
+	const struct sp_calls timed = {
+		.start = calls->start,
+		.end = calls->end,
+		.child_ns = columns & SP_CALLS_child_ns ? calls->child_ns : NULL,
+		.gpu_ns = columns & SP_CALLS_gpu_ns ? calls->gpu_ns : NULL,
+	};
+	int r;
 
 	if (!writer->n_rows)
 		return sp_error_set(error, -EINVAL, 0, "calls come before the first row");
 	if (writer->options.aggregate)
 		return sp_error_set(error, -EINVAL, 0, "the aggregate layout has no calls");
-	for (size_t at = 0; !r && at < n; at += BATCH) {
-		size_t some = n - at < BATCH ? n - at : BATCH;
-
-		sp_stats_add(&writer->rows[writer->n_rows - 1].stats, calls->start + at,
-			     calls->end + at, child_ns ? child_ns + at : NULL,
-			     gpu_ns ? gpu_ns + at : NULL, some);
-		r = add_times(writer, calls->start + at, calls->end + at, some, error);
-	}
+	r = add_times(writer, &timed, n, error);
 	if (!r)
 		r = add_columns(writer, calls, n, error);
 	writer->n_calls += n;

@@ -3,8 +3,12 @@
  * h5_write.h - writes HDF5 profiles: schema 3 (or 2), columnar or aggregate, with /sp_trace
  * (FORMAT.md, section 3).
  *
- * One pass, in memory that does not depend on the number of calls or samples (under 16 MiB, and the
+ * One pass, in memory that does not depend on the number of calls or samples (under 32 MiB, and the
  * rows). The file appears complete or not at all (output.h). One file may hold one rank or many.
+ * The same input makes the same bytes, whatever the time and the number of threads. Without
+ * compression there are no threads; with it they live from the first 256 KiB of a column until
+ * free(). Cost without compression: about that of writing the bytes, if calls come in pieces of
+ * 32,768 and more.
  *
  * Life cycle: open; add regions, begin a row and add its calls, again and again; add threads,
  * sites, samples and the other tables, and facts, in any order and also in between; commit; free.
@@ -21,8 +25,9 @@ SP_API_BEGIN
 
 struct sp_h5_writer;
 
-/* scope-profiler's rule: gzip 4 with shuffle for columns of more than 64 KiB, in files of 16,384
- * calls and more. */
+/* Columns of numbers of more than 64 KiB are compressed with shuffle and deflate, at any level.
+ * This one is scope-profiler's rule: level 4, and the columns of calls only from 16,384 calls on.
+ */
 #define SP_H5_GZIP_AUTO 255u
 
 struct sp_h5_options {

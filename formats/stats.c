@@ -6,11 +6,13 @@
  * does not grow with the number of calls); an unknown value never turns into a known one.
  *
  * A block is summed in integers, four calls at a time, and its squares about its own mean. Both
- * passes find it in the first-level cache.
+ * passes find it in the first-level cache. Encoding is done on the way, since it would read the
+ * same numbers again.
  */
+#include "formats/stats.h"
+
 #include <string.h>
 
-#include "formats/profile.h"
 #include "formats/util.h"
 
 enum { BLOCK = 1024, LANES = 4 };
@@ -52,30 +54,42 @@ ALWAYS_INLINE void add_to_sums(struct sums *sums, int64_t start, int64_t end)
 		(to) = ((from)&mask_) | ((to) & ~mask_); \
 	} while (0)
 
-/* The sums of @n calls, n > 0. */
-ALWAYS_INLINE void sum_calls(const int64_t *starts, const int64_t *ends, size_t n,
-			     struct sums *ret_sums)
+/* The sums of @n calls, n > 0. With @deltas, encodes them; the first start comes after @before. */
+ALWAYS_INLINE void sum_calls(const int64_t *starts, const int64_t *ends, size_t n, int64_t before,
+			     int64_t *deltas, int64_t *durations, struct sums *ret_sums)
 {
 	struct sums sums = {0, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN};
 	lanes_u64 total = {0};
 	lanes_s64 minimum, maximum, start_minimum, end_maximum;
-	size_t i = 0;
+	size_t i = 1;
 
+	add_to_sums(&sums, starts[0], ends[0]);
+	if (deltas) {
+		deltas[0] = sp_wrap_sub(starts[0], before);
+		durations[0] = sp_wrap_sub(ends[0], starts[0]);
+	}
 	minimum = start_minimum = (lanes_s64){INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
 	maximum = end_maximum = (lanes_s64){INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN};
 	for (; i + LANES <= n; i += LANES) {
 		lanes_s64 start, end, duration;
+		lanes_u64 last;
 
 		memcpy(&start, starts + i, sizeof(start));
 		memcpy(&end, ends + i, sizeof(end));
 		duration = (lanes_s64)((lanes_u64)end - (lanes_u64)start);
+		if (deltas) {
+			memcpy(&last, starts + i - 1, sizeof(last));
+			last = (lanes_u64)start - last;
+			memcpy(deltas + i, &last, sizeof(last));
+			memcpy(durations + i, &duration, sizeof(duration));
+		}
 		total += (lanes_u64)duration;
 		LOWER(minimum, duration);
 		RAISE(maximum, duration);
 		LOWER(start_minimum, start);
 		RAISE(end_maximum, end);
 	}
-	for (size_t lane = 0; i && lane < LANES; lane++) {
+	for (size_t lane = 0; lane < LANES; lane++) {
 		struct sums one = {(int64_t)total[lane], minimum[lane], maximum[lane],
 				   start_minimum[lane], end_maximum[lane]};
 
@@ -87,8 +101,13 @@ ALWAYS_INLINE void sum_calls(const int64_t *starts, const int64_t *ends, size_t 
 		sums.end_maximum =
 			one.end_maximum > sums.end_maximum ? one.end_maximum : sums.end_maximum;
 	}
-	for (; i < n; i++)
+	for (; i < n; i++) {
 		add_to_sums(&sums, starts[i], ends[i]);
+		if (!deltas)
+			continue;
+		deltas[i] = sp_wrap_sub(starts[i], starts[i - 1]);
+		durations[i] = sp_wrap_sub(ends[i], starts[i]);
+	}
 	*ret_sums = sums;
 }
 
@@ -121,32 +140,28 @@ ALWAYS_INLINE double sum_squares(const int64_t *starts, const int64_t *ends, siz
 	return sum;
 }
 
-static void sum_calls_anywhere(const int64_t *starts, const int64_t *ends, size_t n,
-			       struct sums *ret_sums)
-{
-	sum_calls(starts, ends, n, ret_sums);
-}
+/* Each in two versions: comparing 64-bit integers is an instruction with AVX2. */
+#define VERSION(suffix, target) \
+	target static void sum_##suffix(const int64_t *starts, const int64_t *ends, size_t n, \
+					struct sums *ret_sums) \
+	{ \
+		sum_calls(starts, ends, n, 0, NULL, NULL, ret_sums); \
+	} \
+	target static void encode_##suffix(const int64_t *starts, const int64_t *ends, size_t n, \
+					   int64_t before, int64_t *deltas, int64_t *durations, \
+					   struct sums *ret_sums) \
+	{ \
+		sum_calls(starts, ends, n, before, deltas, durations, ret_sums); \
+	} \
+	target static double squares_##suffix(const int64_t *starts, const int64_t *ends, \
+					      size_t n, int64_t pivot) \
+	{ \
+		return sum_squares(starts, ends, n, pivot); \
+	}
 
-static double sum_squares_anywhere(const int64_t *starts, const int64_t *ends, size_t n,
-				   int64_t pivot)
-{
-	return sum_squares(starts, ends, n, pivot);
-}
-
+VERSION(anywhere, )
 #ifdef __x86_64__
-/* The same code; with AVX2, comparing 64-bit integers is an instruction. */
-__attribute__((target("avx2"))) static void
-sum_calls_avx2(const int64_t *starts, const int64_t *ends, size_t n, struct sums *ret_sums)
-{
-	sum_calls(starts, ends, n, ret_sums);
-}
-
-__attribute__((target("avx2"))) static double
-sum_squares_avx2(const int64_t *starts, const int64_t *ends, size_t n, int64_t pivot)
-{
-	return sum_squares(starts, ends, n, pivot);
-}
-
+VERSION(avx2, __attribute__((target("avx2"))))
 #define DISPATCH(function, ...) \
 	(__builtin_cpu_supports("avx2") ? function##_avx2(__VA_ARGS__) \
 					: function##_anywhere(__VA_ARGS__))
@@ -171,13 +186,23 @@ static void odd_moments(const int64_t *starts, const int64_t *ends, size_t n,
 	}
 }
 
+/* Where a block is encoded to, if it is. */
+struct encoding {
+	int64_t before;
+	int64_t *deltas, *durations; /* NULL: not */
+};
+
 /* Statistics of one block of calls, 0 < n ≤ BLOCK. */
 static void block_stats(struct sp_stats *block, const int64_t *starts, const int64_t *ends,
-			size_t n)
+			size_t n, const struct encoding *encoding)
 {
 	struct sums sums;
 
-	DISPATCH(sum_calls, starts, ends, n, &sums);
+	if (encoding->deltas)
+		DISPATCH(encode, starts, ends, n, encoding->before, encoding->deltas,
+			 encoding->durations, &sums);
+	else
+		DISPATCH(sum, starts, ends, n, &sums);
 	*block = (struct sp_stats){.calls = n,
 				   .total = sums.total,
 				   .minimum = sums.minimum,
@@ -193,22 +218,27 @@ static void block_stats(struct sp_stats *block, const int64_t *starts, const int
 		double rest = (double)(more % n);
 
 		block->mean = (double)pivot + rest / (double)n;
-		block->m2 = DISPATCH(sum_squares, starts, ends, n, pivot) - rest * rest / (double)n;
+		block->m2 = DISPATCH(squares, starts, ends, n, pivot) - rest * rest / (double)n;
 		block->m2 = block->m2 < 0 ? 0 : block->m2;
 	} else {
 		odd_moments(starts, ends, n, block);
 	}
 }
 
-void sp_stats_add(struct sp_stats *stats, const int64_t *starts, const int64_t *ends,
-		  const int64_t *child_ns, const int64_t *gpu_ns, size_t n)
+static void add(struct sp_stats *stats, const int64_t *starts, const int64_t *ends,
+		const int64_t *child_ns, const int64_t *gpu_ns, size_t n, struct encoding encoding)
 {
 	for (size_t at = 0; at < n; at += BLOCK) {
 		size_t some = n - at < BLOCK ? n - at : BLOCK;
 		struct sp_stats block;
 		uint64_t children = 0, any = 0;
 
-		block_stats(&block, starts + at, ends + at, some);
+		block_stats(&block, starts + at, ends + at, some, &encoding);
+		if (encoding.deltas) {
+			encoding.deltas += some;
+			encoding.durations += some;
+			encoding.before = starts[at + some - 1];
+		}
 		for (size_t i = at; child_ns && i < at + some; i++) {
 			any |= (uint64_t)child_ns[i];
 			children += (uint64_t)child_ns[i];
@@ -223,6 +253,20 @@ void sp_stats_add(struct sp_stats *stats, const int64_t *starts, const int64_t *
 		}
 		sp_stats_merge(stats, &block);
 	}
+}
+
+void sp_stats_add(struct sp_stats *stats, const int64_t *starts, const int64_t *ends,
+		  const int64_t *child_ns, const int64_t *gpu_ns, size_t n)
+{
+	add(stats, starts, ends, child_ns, gpu_ns, n, (struct encoding){0});
+}
+
+void sp_stats_add_encoding(struct sp_stats *stats, const int64_t *starts, const int64_t *ends,
+			   const int64_t *child_ns, const int64_t *gpu_ns, size_t n, int64_t before,
+			   int64_t *ret_deltas, int64_t *ret_durations)
+{
+	add(stats, starts, ends, child_ns, gpu_ns, n,
+	    (struct encoding){before, ret_deltas, ret_durations});
 }
 
 void sp_stats_merge(struct sp_stats *stats, const struct sp_stats *other)
