@@ -75,7 +75,7 @@ static int read_calls(struct sp_profile *profile, uint32_t row, uint64_t first, 
 		return sp_merge_blame(merge, part, r, error);
 	for (size_t i = 0; calls->site && i < n; i++)
 		calls->site[i] = sp_merge_row(part, SP_H5_TABLE_site, calls->site[i]);
-	return part->nested ? sp_merge_fill_nested(merge, part, index, first, n, calls, error) : 0;
+	return part->nested ? sp_merge_fill_nested(merge, part, row, first, n, calls, error) : 0;
 }
 
 static int read_event_metadata(struct sp_profile *profile, uint32_t row, char **ret_json,

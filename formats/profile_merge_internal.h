@@ -100,7 +100,8 @@ int sp_merge_read_stack_offsets(struct sp_profile *profile, uint64_t first, size
 int sp_merge_read_frames(struct sp_profile *profile, uint64_t first, size_t n, uint64_t *ret_frames,
 			 struct sp_error *error);
 
-/* profile_merge_nested.c: the columns in part->nested of some calls of a row of the part's. */
+/* profile_merge_nested.c: the columns in part->nested of some calls of a row, which is the part's.
+ */
 #define SP_MERGE_NESTED (SP_CALLS_id | SP_CALLS_parent | SP_CALLS_depth | SP_CALLS_child_ns)
 int sp_merge_fill_nested(struct sp_merge *merge, const struct sp_merge_part *part, uint32_t row,
 			 uint64_t first, size_t n, const struct sp_calls *calls,

@@ -38,8 +38,8 @@ struct window {
 
 struct sp_merge_nested {
 	int fd;
-	const struct sp_merge_part *part; /* what it holds; NULL: nothing */
-	uint32_t rank;
+	bool filled;
+	uint32_t rank; /* what it holds then */
 	uint64_t overlaps;
 	/* While it is being filled, and afterwards to find a row's place. */
 	const uint32_t *rows;
@@ -159,13 +159,15 @@ static int failed_file(struct sp_error *error, int code, const char *what)
 			    what, strerror(-code));
 }
 
-static int fill(struct sp_merge_nested *nested, const struct sp_merge_part *part, uint32_t rank,
+/* In the merged profile, so that of calls that coincide the one of its earlier region is the outer
+ * one. */
+static int fill(struct sp_merge_nested *nested, struct sp_profile *profile, uint32_t rank,
 		struct sp_error *error)
 {
 	struct sp_nest_visitor visitor = {enter_call, leave_call, nested};
 	int r;
 
-	nested->part = NULL;
+	nested->filled = false;
 	nested->failed = 0;
 	free_windows(nested);
 	if (nested->fd < 0) {
@@ -175,12 +177,12 @@ static int fill(struct sp_merge_nested *nested, const struct sp_merge_part *part
 	} else if (ftruncate(nested->fd, 0)) {
 		return failed_file(error, -errno, "emptied");
 	}
-	r = sp_profile_rows_of_rank(part->profile, rank, &nested->rows, &nested->n_rows, error);
+	r = sp_profile_rows_of_rank(profile, rank, &nested->rows, &nested->n_rows, error);
 	if (r)
 		return r;
-	if (make_windows(nested, part->profile))
+	if (make_windows(nested, profile))
 		return sp_error_set(error, -ENOMEM, 0, "no memory");
-	r = sp_profile_nest(part->profile, rank, &visitor, &nested->overlaps, error);
+	r = sp_profile_nest(profile, rank, &visitor, &nested->overlaps, error);
 	for (uint32_t i = 0; !r && i < nested->n_rows; i++)
 		r = flush(nested, &nested->windows[i]);
 	if (nested->failed)
@@ -191,7 +193,7 @@ static int fill(struct sp_merge_nested *nested, const struct sp_merge_part *part
 		free(nested->windows[i].calls);
 		nested->windows[i].calls = NULL;
 	}
-	nested->part = part;
+	nested->filled = true;
 	nested->rank = rank;
 	return 0;
 }
@@ -229,7 +231,7 @@ int sp_merge_fill_nested(struct sp_merge *merge, const struct sp_merge_part *par
 			 uint64_t first, size_t n, const struct sp_calls *calls,
 			 struct sp_error *error)
 {
-	uint32_t rank = part->profile->rows[row].rank;
+	uint32_t rank = merge->profile->rows[row].rank;
 	struct sp_merge_nested *nested = merge->nested;
 	enum { BLOCK = sizeof(nested->block) / sizeof(nested->block[0]) };
 	int r = 0;
@@ -242,10 +244,10 @@ int sp_merge_fill_nested(struct sp_merge *merge, const struct sp_merge_part *par
 			return sp_error_set(error, -ENOMEM, 0, "no memory");
 		nested->fd = -1;
 	}
-	if (nested->part != part || nested->rank != rank) {
-		r = fill(nested, part, rank, error);
+	if (!nested->filled || nested->rank != rank) {
+		r = fill(nested, merge->profile, rank, error);
 		if (r)
-			return sp_merge_blame(merge, part, r, error);
+			return r;
 	}
 	first += window_of(nested, row)->before;
 	for (size_t at = 0; at < n; at += BLOCK) {

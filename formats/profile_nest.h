@@ -6,7 +6,9 @@
  * memory depends on the number of rows and on the depth, never on the number of calls. A row that
  * is not sorted is sorted first (external, in a temporary file). A lane is a task, else a thread,
  * else the rank, as scope-profiler has it; of two calls with one start the longer encloses the
- * other, then the one whose call id is smaller, then the one of the earlier row.
+ * other, of two that coincide the one of the earlier region the other one, and in a row the first
+ * the later one. A call without length is inside those that begin at its time. Call ids are not
+ * looked at. Some 50 ns a call, more where there are thousands of rows.
  */
 #ifndef SP_FORMATS_PROFILE_NEST_H
 #define SP_FORMATS_PROFILE_NEST_H
@@ -29,7 +31,9 @@ struct sp_nest_call {
 };
 
 struct sp_nest_visitor {
-	/* Either may be NULL; what is not 0 ends the walk and is returned. */
+	/* Either may be NULL; what is not 0 ends the walk and is returned. Calls are entered in
+	 * order; each is left once, after those inside it and before the next call of its lane that
+	 * is not inside it. */
 	int (*enter)(void *data, const struct sp_nest_call *call);
 	int (*leave)(void *data, const struct sp_nest_call *call); /* has child_ns */
 	void *data;

@@ -29,7 +29,7 @@ enum {
 };
 
 struct stream {
-	uint32_t row;
+	uint32_t row, region;
 	bool spooled;
 	uint64_t offset;  /* in the temporary file, bytes */
 	uint64_t next, n; /* calls read into the buffer so far, and in all */
@@ -45,9 +45,8 @@ struct head {
 struct sp_call_order {
 	struct sp_profile *profile;
 	struct sp_calls columns; /* READ calls */
-	bool with_ids;
-	int spool;	  /* -1: not needed so far */
-	uint64_t spooled; /* bytes in it */
+	int spool;		 /* -1: not needed so far */
+	uint64_t spooled;	 /* bytes in it */
 	struct stream *streams;
 	size_t n_streams, capacity;
 	struct head *heap;
@@ -120,9 +119,7 @@ static inline int compare_calls(const struct sp_ordered_call *a, const struct sp
 {
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
-	if (a->end != b->end)
-		return a->end > b->end ? -1 : 1;
-	return (a->id > b->id) - (a->id < b->id);
+	return (a->end < b->end) - (a->end > b->end);
 }
 
 static int compare_in_row(const void *a, const void *b)
@@ -136,19 +133,15 @@ static int compare_in_row(const void *a, const void *b)
 static inline bool head_before(const struct head *a, const struct head *b)
 {
 	const struct sp_ordered_call *left, *right;
-	int order;
 
 	if (a->start != b->start)
 		return a->start < b->start;
 	if (a->end != b->end)
 		return a->end > b->end;
+	if (a->stream->region != b->stream->region)
+		return a->stream->region < b->stream->region;
 	left = &a->stream->buffer[a->stream->at];
 	right = &b->stream->buffer[b->stream->at];
-	order = compare_calls(left, right);
-	if (order)
-		return order < 0;
-	if (a->stream->row != b->stream->row)
-		return a->stream->row < b->stream->row;
 	return left->index < right->index;
 }
 
@@ -168,8 +161,8 @@ static int read_records(struct sp_call_order *order, uint32_t row, uint64_t firs
 			lane = from->task[i];
 		else if (from->thread && from->thread[i] >= 0)
 			lane = sp_wrap_sub(-2, from->thread[i]);
-		records[i] = (struct sp_ordered_call){from->start[i], from->end[i], lane,
-						      from->id ? from->id[i] : 0, first + i};
+		records[i] =
+			(struct sp_ordered_call){from->start[i], from->end[i], lane, first + i};
 	}
 	return r;
 }
@@ -197,7 +190,9 @@ static int add_stream(struct sp_call_order *order, const struct stream *stream,
 	if (sp_array_reserve((void **)&order->streams, &order->capacity, order->n_streams,
 			     sizeof(*order->streams)))
 		return sp_error_set(error, -ENOMEM, 0, "no memory");
-	order->streams[order->n_streams++] = *stream;
+	order->streams[order->n_streams] = *stream;
+	order->streams[order->n_streams++].region =
+		sp_profile_row(order->profile, stream->row)->region;
 	return 0;
 }
 
@@ -239,7 +234,7 @@ static int scan_row(struct sp_call_order *order, uint32_t row, bool spool,
 				.spooled = spool,
 				.offset = order->spooled,
 				.n = sp_profile_row(order->profile, row)->stats.calls};
-	struct sp_ordered_call last = {.start = INT64_MIN, .end = INT64_MAX, .id = INT64_MIN};
+	struct sp_ordered_call last = {.start = INT64_MIN, .end = INT64_MAX, .lane = -1};
 	int r = 0;
 
 	for (uint64_t at = 0; !r && at < stream.n; at += READ) {
@@ -426,8 +421,7 @@ int sp_call_order_open(struct sp_profile *profile, uint32_t rank, struct sp_call
 		return sp_error_set(error, -ENOMEM, 0, "no memory");
 	order->profile = profile;
 	order->spool = -1;
-	if (sp_calls_alloc(&order->columns, READ,
-			   columns & (SP_CALLS_thread | SP_CALLS_task | SP_CALLS_id)))
+	if (sp_calls_alloc(&order->columns, READ, columns & (SP_CALLS_thread | SP_CALLS_task)))
 		r = sp_error_set(error, -ENOMEM, 0, "no memory");
 	if (!r)
 		r = scan_rows(order, rank, error);

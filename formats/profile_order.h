@@ -2,9 +2,9 @@
  *
  * profile_order.h - all calls of a rank as one stream, in order of entry. Not installed.
  *
- * The order: by start; of two with one start the longer first, then the one whose id is smaller,
- * then the one of the earlier row. Memory: some 32 MiB and a little for each row, whatever the
- * number of calls.
+ * The order is scope-profiler's: by start; of two with one start the longer first, then the one of
+ * the earlier region, then the one that stands first in its row. Memory: some 32 MiB and a little
+ * for each row, whatever the number of calls.
  */
 #ifndef SP_FORMATS_PROFILE_ORDER_H
 #define SP_FORMATS_PROFILE_ORDER_H
@@ -14,7 +14,6 @@
 struct sp_ordered_call {
 	int64_t start, end;
 	int64_t lane;	/* task if ≥ 0, else −2 − thread, -1 without either */
-	int64_t id;	/* 0 if the profile has none */
 	uint64_t index; /* in its row */
 };
 

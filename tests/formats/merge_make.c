@@ -37,9 +37,10 @@ static const char *name_of(uint64_t i)
 	return names[i];
 }
 
-/* @n calls of a lane that follow each other, some inside others; every tenth file has a crossing.
- */
-static void make_times(int64_t *starts, int64_t *ends, size_t n)
+/* @n calls of a lane that follow each other, some inside others; every tenth row has a crossing. No
+ * two rows (@row < 16) have a start in common: which of calls that coincide is the outer one
+ * depends on the numbers of their regions. */
+static void make_times(int64_t *starts, int64_t *ends, size_t n, size_t row)
 {
 	int64_t clock = (int64_t)make_below(1000) + 1;
 
@@ -56,6 +57,10 @@ static void make_times(int64_t *starts, int64_t *ends, size_t n)
 	for (size_t i = n; i-- > 1;)
 		if (ends[i - 1] > starts[i] && ends[i - 1] < ends[i])
 			ends[i - 1] = ends[i];
+	for (size_t i = 0; i < n; i++) {
+		starts[i] = 16 * starts[i] + (int64_t)row;
+		ends[i] = 16 * ends[i] + (int64_t)row;
+	}
 }
 
 static void add_row(struct sp_h5_writer *writer, uint32_t region, uint32_t rank,
@@ -88,7 +93,7 @@ static void add_row(struct sp_h5_writer *writer, uint32_t region, uint32_t rank,
 	if (!n)
 		return;
 	MUST(sp_calls_alloc(&calls, n, columns));
-	make_times(calls.start, calls.end, n);
+	make_times(calls.start, calls.end, n, region);
 	for (size_t i = 0; i < n; i++) {
 		if (calls.id)
 			calls.id[i] = (int64_t)(region * 1000 + i);
@@ -333,7 +338,7 @@ void make_spt(const char *path, uint32_t rank)
 						    make_below(most)};
 	MUST(sp_spt_writer_open(path, FLAGS, 2, (int32_t)rank, regions, n, &writer, &error));
 	for (size_t i = 0; i < n; i++) {
-		make_times(starts, ends, (size_t)regions[i].calls);
+		make_times(starts, ends, (size_t)regions[i].calls, i);
 		MUST(sp_spt_writer_add(writer, i, starts, ends, (size_t)regions[i].calls, &error));
 	}
 	MUST(sp_spt_writer_commit(writer, &error));

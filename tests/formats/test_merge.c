@@ -113,6 +113,46 @@ static void free_inputs(struct inputs *inputs)
 		sp_profile_free(inputs->profiles[i]);
 }
 
+/* What the metadata say, else the earliest call. */
+static int64_t origin_of(struct sp_profile *profile)
+{
+	const struct sp_fact *facts, *start;
+	int64_t origin = INT64_MAX, first;
+	size_t n;
+
+	MUST(sp_profile_metadata(profile, &facts, &n, &error));
+	start = sp_fact_find(facts, n, "start_time_ns");
+	if (start)
+		return start->number;
+	for (uint32_t i = 0; i < sp_profile_info(profile)->n_rows; i++) {
+		if (!sp_profile_row(profile, i)->stats.calls)
+			continue;
+		MUST(sp_profile_read_calls(profile, i, 0, 1, &(struct sp_calls){.start = &first},
+					   &error));
+		origin = first < origin ? first : origin;
+	}
+	return origin;
+}
+
+static void check_origin(const struct inputs *inputs, struct sp_profile *merged)
+{
+	const struct sp_fact *facts, *start;
+	int64_t origin = INT64_MAX;
+	size_t n;
+
+	for (size_t i = 0; i < inputs->n; i++) {
+		int64_t own = origin_of(inputs->profiles[i]);
+
+		origin = own < origin ? own : origin;
+	}
+	if (origin == INT64_MAX)
+		origin = 0;
+	CHECK_INT(sp_profile_info(merged)->start_time_ns, origin);
+	MUST(sp_profile_metadata(merged, &facts, &n, &error));
+	start = sp_fact_find(facts, n, "start_time_ns");
+	CHECK(!n || (start && start->number == origin && atoll(start->text) == origin));
+}
+
 static void check_info(const struct inputs *inputs, struct sp_profile *merged)
 {
 	const struct sp_profile_info *info = sp_profile_info(merged);
@@ -133,6 +173,7 @@ static void check_info(const struct inputs *inputs, struct sp_profile *merged)
 	CHECK_INT(info->n_rows, rows);
 	CHECK_INT(info->n_ranks, ranks);
 	CHECK_INT(info->columns, columns);
+	check_origin(inputs, merged);
 	for (uint32_t i = 1; i < info->n_rows; i++)
 		CHECK(sp_profile_row(merged, i - 1)->rank <= sp_profile_row(merged, i)->rank);
 	for (uint32_t i = 1; i < info->n_ranks; i++)

@@ -100,8 +100,6 @@ static int in_order(const void *a, const void *b)
 		return x->start < y->start ? -1 : 1;
 	if (x->end != y->end)
 		return x->end > y->end ? -1 : 1;
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
 	return by_row(x, y);
 }
 
@@ -153,6 +151,14 @@ static struct call *find(struct calls *calls, const struct sp_nest_call *call)
 	return &calls->all[calls->first[call->row] + call->index];
 }
 
+/* One wrong call is enough: there may be millions. */
+static void must_be(bool good)
+{
+	CHECK(good);
+	if (!good)
+		exit(1);
+}
+
 static bool same(const struct call *is, const struct sp_nest_call *call)
 {
 	return is->start == call->start && is->end == call->end && is->lane == call->lane &&
@@ -165,8 +171,8 @@ static int enter(void *data, const struct sp_nest_call *call)
 	struct calls *calls = data;
 	struct call *is = find(calls, call);
 
-	CHECK(!is->entered && same(is, call));
-	CHECK(call->number == calls->next++);
+	must_be(!is->entered && same(is, call));
+	must_be(call->number == calls->next++);
 	is->entered = true;
 	calls->open++;
 	return 0;
@@ -177,8 +183,8 @@ static int leave(void *data, const struct sp_nest_call *call)
 	struct calls *calls = data;
 	struct call *is = find(calls, call);
 
-	CHECK(is->entered && !is->left && same(is, call));
-	CHECK_INT(call->child_ns, is->child);
+	must_be(is->entered && !is->left && same(is, call));
+	must_be(call->child_ns == is->child);
 	is->left = true;
 	calls->open--;
 	/* Its time is complete only if no child is to come. */
