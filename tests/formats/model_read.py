@@ -42,6 +42,8 @@ def floats(rows):
 
 def compare_statistics(d, got, row, columns, where, with_moments=True):
     expected = statistics(row, columns)
+    if got["total"] == -1 and len(row):
+        return  # not stored, and not computed
     for key in ("n", "total", "minimum", "maximum"):
         d.same(got[key], expected[key], where, key)
     d.close(got["mean"], expected["mean"], where, "mean")
@@ -52,9 +54,10 @@ def compare_statistics(d, got, row, columns, where, with_moments=True):
         d.close(got["m2"], expected["m2"], where, "m2", scale=1e-9 * expected["n"] * max(1.0, abs(expected["mean"])) ** 2)
 
 
-def ours(d, profile, dump, where, aggregate=False, json_file=False, computed=(), more_facts=()):
+def ours(d, profile, dump, where, aggregate=False, json_file=False, computed=(), more_facts=(), as_stored=False):
     """All that our reader found against all that the model has. computed: columns that the profile does not
-    have, and that need not be their defaults; more_facts: metadata that may be there besides."""
+    have, and that need not be their defaults; more_facts: metadata that may be there besides; as_stored: self
+    times that the file does not have are unknown."""
     rows = {(row["region"], row["rank"]): row for row in dump["rows"]}
     d.same(len(rows), len(dump["rows"]), where, "rows of one region and rank")
     d.same(sorted(rows), sorted((row.name, row.rank) for row in profile.rows), where, "rows")
@@ -72,7 +75,7 @@ def ours(d, profile, dump, where, aggregate=False, json_file=False, computed=(),
             d.same(got[key], value, at, key)
         d.same(json.loads(got["tags"]), list(row.tags), at, "tags")
         compare_statistics(d, got, row, profile.columns, at, not aggregate)
-        if row.self_ns >= 0:
+        if row.self_ns >= 0 and (got["self"] != -1 or not as_stored):
             d.same(got["self"], row.self_ns, at, "self time")
         if aggregate:
             continue
@@ -137,6 +140,59 @@ def compare_facts(d, profile, dump, where, json_file, more_facts):
         d.same(sorted(has), sorted(should), where, name, "keys")
         for key in set(has) & set(should):
             d.same(nan_safe(has[key]), nan_safe(should[key]), where, name, key)
+
+
+def from_report(document):
+    """What sp-report dump --json printed, in the shape that profile_dump prints."""
+    file, get = document["file"][0], lambda name: document.get(name, [])
+    names = [one["name"] for one in document["regions"]]
+    out = {"regions": names, "ranks": file["ranks"], "aggregate": file["aggregate"], "n_calls": file["calls"], "n_samples": file["samples"],
+           "cuts": get("cut_calls"), "metadata": facts(get("metadata")), "meta": facts(get("meta"))}
+    for name in ("sites", "losses", "clocks", "rank_facts"):
+        out[name] = get(name)
+    for name in ("threads", "tasks", "modules", "processes", "losses", "clocks"):
+        out[name] = [{key: model.NONE if value is None and key in ("process", "rank") else value for key, value in one.items()} for one in get(name)]
+    calls = {}
+    for one in get("calls"):
+        calls.setdefault(one["row"], []).append([one["start_ns"], one["end_ns"], *(none(one.get(name), name) for name in model.COLUMNS)])
+    metadata = {}
+    for one in get("event_metadata"):
+        metadata.setdefault(one["row"], []).append(one["metadata"])
+    out["rows"] = [{**row, "n": row["calls"], "source_file": row["file"], "source_line": row["line"], "source_text": row["source"],
+                    "tags": json.dumps(row["tags"]), "calls": calls.get(i, []), "event_metadata": metadata.get(i)}
+                   for i, row in enumerate(document["rows"])]
+    number = {name: i for i, name in enumerate(names)}
+    out["samples"] = [[{**one, "region": -1 if one["region"] is None else number[one["region"]]}, *one["stack"]] for one in get("samples")]
+    out["perf_events"] = get("perf_events")
+    groups = lambda name, key, i: [one for one in get(name) if one[key] == i]
+    out["line_profiles"] = []
+    for i, one in enumerate(get("line_profiles")):
+        lines = groups("lines", "line_profile", i)
+        out["line_profiles"].append({
+            **{key: one[key] for key in ("rank", "region", "filename", "function", "first_line", "unit", "source")},
+            "source_first_line": one["source_first_line"] if one["source"] is not None else 0,
+            "lines": [line["line"] for line in lines], "hits": [line["hits"] for line in lines], "times": [line["time"] for line in lines]})
+    out["likwid"] = []
+    for i, one in enumerate(get("likwid")):
+        events, metrics = groups("likwid_events", "likwid", i), groups("likwid_metrics", "likwid", i)
+        values = lambda rows: [[math.nan if value is None else value for value in row["values"]] for row in rows]
+        out["likwid"].append({
+            **{key: one[key] for key in ("rank", "tag", "group_id", "group_name", "source", "cpus", "times", "call_counts")},
+            "event_names": [event["name"] for event in events], "counter_names": [event["counter"] for event in events],
+            "metric_names": [metric["name"] for metric in metrics], "events": values(events), "metrics": values(metrics)})
+    environments = {}
+    for one in get("likwid_environment"):
+        environments.setdefault(one["rank"], {})[one["key"]] = one["value"]
+    out["likwid_environments"] = [{"rank": rank, "facts": pairs} for rank, pairs in environments.items()]
+    return out
+
+
+def facts(rows):
+    return {one["key"]: one["value"] for one in rows}
+
+
+def none(value, name):
+    return model.COLUMNS[name] if value is None else value
 
 
 # ---- scope-profiler's readers ----
