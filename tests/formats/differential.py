@@ -19,6 +19,7 @@ import sys
 
 if os.environ.get("SP_DIFFERENTIAL_INSIDE") == "1":
     import model
+    import model_h5
     import model_read
     import model_script
     import model_write
@@ -111,7 +112,7 @@ class Test:
 
     def raw(self, profile, name, r, schema):
         path = self.work / name
-        held, their_limits = model_write.raw(profile, path, r, schema)
+        held, their_limits = model_h5.raw(profile, path, r, schema)
         self.ours(held, path)
         if not their_limits:
             self.theirs(held, path)

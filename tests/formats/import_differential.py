@@ -19,6 +19,7 @@ import sys
 
 if os.environ.get("SP_DIFFERENTIAL_INSIDE") == "1":
     import model
+    import model_h5
     import model_read
     import model_script
     import model_write
@@ -60,7 +61,7 @@ class Test:
         if kind == "theirs":
             return path, model_write.theirs(profile, path, compression=r.choice([None, "gzip"]), repack=True)
         if kind == "raw":
-            return path, model_write.raw(profile, path, r, r.choice([2, 3]))[0]
+            return path, model_h5.raw(profile, path, r, r.choice([2, 3]))[0]
         held = model_script.script(profile, self.work / "script", r)
         self.run_tool(self.writer, self.work / "script", path)
         return path, held

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 import model
-from model_write import statistics
+from model_parts import statistics
 
 
 class Differences:

@@ -64,8 +64,8 @@ def script(profile, path, r, schema=3, gzip=0, aggregate=False):
             model.tags_text(row) if row.tags else r.choice(["", None, "[]"]), row.self_ns, model.metadata_text(row) or r.choice(["", None]),
             len(row), r.choice([1, 7, 1000, 10**5])])))
         if aggregate:
-            import model_write
-            s = model_write.statistics(row)
+            import model_parts
+            s = model_parts.statistics(row)
             put(*(s[key] for key in ("total", "self", "minimum", "maximum")))
             continue
         arrays = [row.start, row.end, *(row.columns[name] for name in columns)]

@@ -22,6 +22,7 @@ sys.dont_write_bytecode = True
 import h5py  # noqa: E402
 import numpy as np  # noqa: E402
 import model  # noqa: E402
+import model_h5  # noqa: E402
 import model_script  # noqa: E402
 import model_write  # noqa: E402
 
@@ -106,7 +107,7 @@ def main():
     # h5py did: fixed-length strings, big-endian numbers, rows out of order, whatever the seed says.
     for schema in (1, 2, 3):
         path, sizes = HERE / f"h5py-schema-{schema}.h5", {}
-        make = lambda seed: model_write.raw(full if schema > 1 else their, path, random.Random(seed), schema)
+        make = lambda seed: model_h5.raw(full if schema > 1 else their, path, random.Random(seed), schema)
         for seed in range(20):
             make(seed)
             sizes[seed] = path.stat().st_size
