@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* profile_table FILE - reads a profile of any format with the library sp_formats, and prints a
- *table.
+/* profile_table FILE - reads a profile of any format with the library sp_formats, and
+ * prints a table.
  *
  *	cc profile_table.c $(pkg-config --cflags --libs sp_formats) -o profile_table
  */

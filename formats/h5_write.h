@@ -59,8 +59,8 @@ int sp_h5_writer_add_region(struct sp_h5_writer *writer, const char *name, uint3
 
 /* Begins the row of a region on a rank; it ends with the next row. Its statistics are computed from
  * the calls added; its self time from the column child_ns if that is stored and nowhere unknown,
- * else it is
- * @self_ns (-1 unknown). -EINVAL: an unknown region, or a second row for a region and rank. */
+ * else it is @self_ns (-1 unknown). -EINVAL: an unknown region, or a second row for a region and
+ * rank. */
 struct sp_h5_row {
 	uint32_t region;
 	uint32_t rank;

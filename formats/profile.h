@@ -135,7 +135,7 @@ struct sp_fact {
 	size_t n_items;
 };
 
-/* ---- what else a rank can have (FORMAT.md, section 3.8): small tables, held in memory ---- */
+/* ---- what else a rank can have (FORMAT.md, section 3.7): small tables, held in memory ---- */
 
 /* Hardware or kernel events of a region on a rank, summed over its calls. */
 struct sp_perf_events {
