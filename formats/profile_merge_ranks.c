@@ -171,13 +171,11 @@ static int list_sample_ranks(struct sp_merge *merge, struct sp_merge_part *part,
 	return r ? sp_error_set(error, r, 0, "no memory") : 0;
 }
 
-/* True if samples of a rank of the merged profile are in the part. */
+/* True if samples of @rank, as the part has it, are in the part. */
 static bool has_samples_of(const struct sp_merge_part *part, uint32_t rank)
 {
-	for (size_t i = 0; i < part->n_sample_ranks; i++)
-		if (sp_merge_rank(part, part->sample_ranks[i]) == rank)
-			return true;
-	return false;
+	return part->n_sample_ranks &&
+	       bsearch(&rank, part->sample_ranks, part->n_sample_ranks, sizeof(rank), compare_u32);
 }
 
 static const struct sp_merge_claim *find_owner(const struct sp_merge *merge, size_t n_owned,
@@ -215,7 +213,7 @@ static int meet_owners(struct sp_merge *merge, size_t n_owned, size_t first, boo
 		r = list_sample_ranks(merge, part, error);
 		if (r)
 			return r;
-		if (!has_samples_of(part, owner->rank))
+		if (!has_samples_of(part, owner->own))
 			continue;
 		same++;
 		met = owner;

@@ -142,6 +142,11 @@ int sp_profile_add_row(struct sp_profile *profile, const struct sp_row *row, str
 	bool new_tags;
 	int r;
 
+	/* In the tables it stands for "of no rank". */
+	if (row->rank == UINT32_MAX)
+		return sp_error_set(error, -SP_E_COUNT, 0,
+				    "region \"%.64s\" has the rank 4294967295, which none can have",
+				    profile->regions[row->region]);
 	if (sp_array_reserve((void **)&profile->rows, &profile->rows_capacity, profile->info.n_rows,
 			     sizeof(*profile->rows)))
 		return sp_error_set(error, -ENOMEM, 0, "no memory");

@@ -166,6 +166,7 @@ def refusals(test):
     bad(lambda file: None, "EBADMSG", "names region 2, and there are 2", ids=(0, 2))
     bad(lambda file: None, "EOVERFLOW", "negative or too large", ids=(0, -1), index_type="i8")
     bad(lambda file: None, "EOVERFLOW", "negative or too large", ranks=(0, 2**32), index_type="i8")
+    bad(lambda file: None, "EOVERFLOW", "rank 4294967295, which none can have", ranks=(0, 2**32 - 1), index_type="i8")
     bad(lambda file: None, "EOVERFLOW", "negative or too large", counts=(2, -1), index_type="i8")
     bad(lambda file: None, "ENODATA", "truncated or damaged", counts=(2, 2))
     bad(lambda file: None, "ENODATA", "truncated or damaged", offsets=(0, 2**64 - 1))
