@@ -162,7 +162,7 @@ class Raw:
         import h5py
         p = self.p
         for one in p.perf_events:
-            group = self.f.create_group(f"rank{one['rank']}/perf_events/{one['region']}")
+            group = self.f.require_group(f"rank{one['rank']}/perf_events/{one['region']}")
             group.attrs["calls"] = one["calls"]
             self.attribute(group.attrs, "event_names", one["names"])
             group["values"] = np.array(one["values"], np.uint64)
