@@ -9,7 +9,8 @@
  *
  * Facts: those of the input with the lowest rank that has any; what differs in other inputs goes to
  * rank_facts, under the lowest rank of each. start_time_ns is the smallest of the inputs': what the
- * metadata say, else the start of the first call. A .sps file's rate and ticks become the facts
+ * metadata say, else the start of the first call; finalize_time_ns is the greatest, and so is
+ * mpi_size, which is at least the highest rank and one. A .sps file's rate and ticks become the facts
  * sample_hz and sample_ticks of meta. Losses and clocks that several files of one recording
  * (recording_id) repeat are taken once; where the inputs come from several recordings, those
  * without a rank are given the lowest rank of the input that told them. A reference that leads

@@ -193,7 +193,56 @@ static int compare_facts(const void *a, const void *b)
 	return strcmp(left->key, right->key);
 }
 
-/* Facts of one section: the base's, and with them the origin if any part has one. */
+/* The greatest number that the metadata of any part have for a key; false: none has. */
+static bool find_greatest(const struct sp_merge *merge, const char *key, int64_t *ret_number)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < merge->n_parts; i++) {
+		const struct sp_profile_facts *facts = &merge->parts[i].profile->metadata;
+		const struct sp_fact *fact = sp_fact_find(facts->facts, facts->n, key);
+
+		if (!fact || !fact->is_number || (found && fact->number <= *ret_number))
+			continue;
+		*ret_number = fact->number;
+		found = true;
+	}
+	return found;
+}
+
+/* Sets a fact; there is room for one more. */
+static int set_number(struct sp_merge *merge, struct sp_profile_facts *facts, const char *key,
+		      int64_t number)
+{
+	size_t at = 0;
+	int r;
+
+	while (at < facts->n && strcmp(facts->facts[at].key, key) != 0)
+		at++;
+	r = make_number(merge, key, number, &facts->facts[at]);
+	facts->n += !r && at == facts->n;
+	return r;
+}
+
+/* What is of the run and not of a rank: when the last one ended, and how many there are. */
+static int set_run(struct sp_merge *merge, struct sp_profile_facts *facts)
+{
+	const struct sp_profile *profile = merge->profile;
+	int64_t number, ranks = 0;
+	int r = 0;
+
+	if (merge->n_parts < 2)
+		return 0;
+	if (find_greatest(merge, "finalize_time_ns", &number))
+		r = set_number(merge, facts, "finalize_time_ns", number);
+	if (profile->info.n_ranks)
+		ranks = (int64_t)profile->ranks[profile->info.n_ranks - 1] + 1;
+	if (!r && find_greatest(merge, "mpi_size", &number))
+		r = set_number(merge, facts, "mpi_size", number > ranks ? number : ranks);
+	return r;
+}
+
+/* Facts of one section: the base's, with the origin if any part has one, and what is of the run. */
 static int join_section(struct sp_merge *merge, const struct section *section, bool origin)
 {
 	struct sp_profile *profile = merge->profile;
@@ -207,7 +256,7 @@ static int join_section(struct sp_merge *merge, const struct section *section, b
 	if (!base)
 		return 0;
 	facts = facts_of(base, section, &n);
-	joined->facts = calloc(n + 1, sizeof(*joined->facts));
+	joined->facts = calloc(n + 3, sizeof(*joined->facts));
 	if (!joined->facts)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
@@ -217,8 +266,10 @@ static int join_section(struct sp_merge *merge, const struct section *section, b
 		r = make_number(merge, "start_time_ns", profile->info.start_time_ns,
 				&joined->facts[joined->n]);
 		joined->n += !r;
-		qsort(joined->facts, joined->n, sizeof(*joined->facts), compare_facts);
 	}
+	if (!r && section->metadata)
+		r = set_run(merge, joined);
+	qsort(joined->facts, joined->n, sizeof(*joined->facts), compare_facts);
 	for (size_t i = 0; !r && i < merge->n_parts; i++) {
 		const struct sp_merge_part *part = &merge->parts[i];
 
