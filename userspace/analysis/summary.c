@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "userspace/analysis/cuts.h"
+#include "userspace/analysis/lanes.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/idmap.h"
@@ -201,32 +202,23 @@ static void find_span(const struct sp_given *input, int64_t *ret_start, int64_t 
 	*ret_end = end;
 }
 
-static int add_threads(struct sp_summary *summary, const struct sp_given *input,
-		       struct sp_error *error)
+static int add_lanes(struct sp_summary *summary, const struct sp_given *input,
+		     struct sp_error *error)
 {
-	const struct sp_profile_info *info = sp_profile_info(input->profile);
-	const struct sp_thread_row *threads;
 	int64_t start, end;
-	uint64_t found = 0;
-	size_t n;
-	int r = sp_profile_threads(input->profile, &threads, &n, error);
+	uint64_t threads;
+	double ns;
+	int r;
 
-	if (r < 0 || info->format == SP_FORMAT_SPS)
-		return r;
+	if (sp_profile_info(input->profile)->format == SP_FORMAT_SPS)
+		return 0;
 	find_span(input, &start, &end);
 	note_span(summary, start, end);
-	for (size_t i = 0; i < n; i++) {
-		int64_t last = threads[i].end_ns < 0 ? end : threads[i].end_ns;
-
-		if (!threads[i].calls)
-			continue;
-		found++;
-		if (last > threads[i].start_ns)
-			summary->thread_ns += (double)last - (double)threads[i].start_ns;
-	}
-	summary->threads += found;
-	if (!found && info->n_calls && end > start)
-		summary->thread_ns += ((double)end - (double)start) * info->n_ranks;
+	r = sp_lanes_measure(input, &ns, &threads, error);
+	if (r < 0)
+		return r;
+	summary->thread_ns += ns;
+	summary->threads += threads;
 	return 0;
 }
 
@@ -279,7 +271,7 @@ static int add_inputs(struct builder *b, struct sp_inputs *inputs, struct sp_err
 		if (r == 0)
 			r = add_samples(b, input, error);
 		if (r == 0)
-			r = add_threads(b->summary, input, error);
+			r = add_lanes(b->summary, input, error);
 		if (r < 0) {
 			snprintf(inputs->failed, sizeof(inputs->failed), "%s", input->path);
 			return r;

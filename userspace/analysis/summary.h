@@ -7,10 +7,9 @@
  * the one that ended last; imbalance is how far the slowest rank's total lies above the mean of the
  * ranks with any.
  *
- * Shares are of self time, which no two regions of a thread have at once, in the time of the
- * threads that made calls (from when a thread was seen first to its end). They add up to at most
- * 100 %, and what is missing is time outside of regions. In files without threads every rank is one
- * thread, from the start of the run to its end.
+ * Shares are of self time, which no two regions of a lane have at once, in the time of all lanes
+ * (lanes.h: threads with calls, or ranks). They add up to at most 100 %, and what is missing is
+ * time outside of regions.
  */
 #ifndef SP_ANALYSIS_SUMMARY_H
 #define SP_ANALYSIS_SUMMARY_H
@@ -29,7 +28,7 @@ struct sp_summary_region {
 	double imbalance;   /* 0.1 is 10 %; 0 with fewer than two ranks */
 	uint64_t cut_calls; /* without an end of their own; their length is in the statistics */
 	uint64_t samples;
-	double share;	      /* of self time in thread time; NAN unknown */
+	double share;	      /* of self time in that of the lanes; NAN unknown */
 	double sampled_share; /* of all samples; NAN without samples */
 	double tracer_share;  /* of the total, that its own probes took; NAN unknown */
 
@@ -45,7 +44,7 @@ struct sp_summary {
 	uint32_t ranks;	  /* with rows */
 	uint64_t threads; /* that made calls; 0 unknown */
 	uint64_t calls, samples, samples_outside;
-	double thread_ns;   /* of these threads together */
+	double thread_ns;   /* of all lanes together; NAN unknown */
 	int64_t start, end; /* ns, of all inputs; end < start: unknown */
 	double probe_ns;    /* what a pair of probes costs, NAN unknown */
 	int64_t hz;	    /* of sampling, -1 unknown or different */
