@@ -25,7 +25,7 @@ if os.environ.get("SP_DIFFERENTIAL_INSIDE") == "1":
     import model_write
 
 # What import adds where no input says it.
-ADDED = ("source", "trace_format_version", "label", "start_time_ns", "mpi_size")
+ADDED = ("source", "trace_format_version", "label", "start_time_ns", "mpi_size", "written_by")
 COMPUTED = ("id", "parent", "depth", "child_ns")
 FORMATS = ("spt", "theirs", "raw", "ours", "json")
 REFERENCES = ("threads", "modules", "processes", "sites")

@@ -56,7 +56,7 @@ def compare_statistics(d, got, row, columns, where, with_moments=True):
 
 def ours(d, profile, dump, where, aggregate=False, json_file=False, computed=(), more_facts=(), as_stored=False):
     """All that our reader found against all that the model has. computed: columns that the profile does not
-    have, and that need not be their defaults; more_facts: metadata that may be there besides; as_stored: self
+    have, and that need not be their defaults; more_facts: facts that may be there besides; as_stored: self
     times that the file does not have are unknown."""
     rows = {(row["region"], row["rank"]): row for row in dump["rows"]}
     d.same(len(rows), len(dump["rows"]), where, "rows of one region and rank")
@@ -136,7 +136,8 @@ def compare_facts(d, profile, dump, where, json_file, more_facts):
     else:
         got = dump["metadata"]
     got = {key: value for key, value in got.items() if key in expected or key not in more_facts}
-    for name, has, should in (("metadata", got, expected), ("meta", dump["meta"], profile.meta or {})):
+    meta = {key: value for key, value in dump["meta"].items() if key in (profile.meta or {}) or key not in more_facts}
+    for name, has, should in (("metadata", got, expected), ("meta", meta, profile.meta or {})):
         d.same(sorted(has), sorted(should), where, name, "keys")
         for key in set(has) & set(should):
             d.same(nan_safe(has[key]), nan_safe(should[key]), where, name, key)

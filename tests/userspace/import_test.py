@@ -2,6 +2,7 @@
 """sp-report import and export: which files they take, which ranks these get, what arrives, what is said."""
 
 import argparse
+import json
 import os
 import shutil
 import signal
@@ -88,6 +89,11 @@ class Report:
         check(r.returncode == 0, f"dump {name}: {r.stderr}")
         return r.stdout.splitlines()
 
+    def summary(self, *names):
+        r = subprocess.run([self.program, "summary", "--json", *names], cwd=self.work, text=True, capture_output=True, timeout=120)
+        check(r.returncode == 0, f"summary {names}: {r.stderr}")
+        return json.loads(r.stdout)
+
     def rows(self, name):
         """{(rank, region): calls}"""
         found = {}
@@ -106,6 +112,11 @@ def test_usage(report):
     report.expect(["import", "u/a.spt", "-o", "u/x.h5", "--schema", "1"], 2, err=["'1' is no schema"])
     report.expect(["import", "u/none.spt", "-o", "u/x.h5"], 1, err=["u/none.spt: cannot be opened: No such file"])
     report.expect(["import", "", "-o", "u/x.h5"], 1, err=["No such file"])
+    for name, format in ("x.spt", "spt"), ("y.sps", "sps"), ("z.json", "json"), ("z.json.gz", "json"):
+        report.expect(["import", "u/a.spt", "-o", "u/" + name], 2, err=[f"sp-report export {format} … -o u/{name}"])
+    report.expect(["import", "u/a.spt", "-o", "-"], 2, err=["must be written to a file"])
+    report.expect(["export", "json", "u/a.spt", "-o", "-"], 2, err=["must be written to a file"])
+    check(not os.path.exists(report.path("-")), "an output is called '-'")
     report.expect(["export"], 2, err=["no format is given"])
     report.expect(["export", "u/a.spt", "-o", "u/x.h5"], 2, err=["the format must come first: sp-report export h5 u/a.spt"])
     report.expect(["export", "sptt", "u/a.spt", "-o", "x"], 2, err=["did you mean 'spt'?"])
@@ -129,7 +140,11 @@ def test_outputs(report):
     os.symlink("x.h5", report.path("o/link.h5"))
     report.expect(["import", "o/x.h5", "-o", "o/link.h5", "--force"], 1, err=["o/link.h5 is one of the inputs"])
     report.expect(["import", "o/a.spt", "-o", "o"], 1, err=["o is a directory"])
-    report.expect(["import", "o/a.spt", "-o", "o/no/x.h5"], 1, err=["o/no/x.h5 was not made: cannot be created: No such file"])
+    for command in (["import"], ["export", "h5"]):
+        report.expect([*command, "o/a.spt", "-o", "o/no/x.h5"], 1,
+                      err=["o/no/x.h5 cannot be made: there is no directory o/no", "mkdir -p o/no\n"])
+    report.expect(["export", "spt", "o/a.spt", "-o", "o/no/x/"], 1, err=["there is no directory o/no", "mkdir -p o/no\n"],
+                  nothing=["cannot be made as"])
     report.put("o/bad.spt", spt(0, CALLS)[:-1])
     report.expect(["import", "o/bad.spt", "-o", "o/bad.h5"], 1, err=["o/bad.spt: ", "truncated"])
     check(not os.path.exists(report.path("o/bad.h5")), "a failed import left a file")
@@ -183,9 +198,26 @@ def test_conflicts(report):
     report.put("c/m/m_rank00000.spt", spt(0, CALLS))
     report.expect(["import", "c/m", "-o", "c/y.h5"], 1, err=["m_rank00000.h5 and c/m/m_rank00000.spt both hold rank 0"])
     # Files of many ranks move as one.
-    report.expect(["import", "c/x.h5", "c/a_rank00000.spt", "--renumber", "-o", "c/y.h5"], 0,
+    report.expect(["import", "c/a_rank00000.spt", "c/x.h5", "--renumber", "-o", "c/y.h5"], 0,
                   err=["the 3 ranks of c/x.h5 (0 to 6) are ranks 7 to 9 now"])
     check(set(report.rows("c/y.h5")) == {(0, "solve"), (7, "solve"), (8, "more"), (9, "other")}, "a file was torn")
+    # Who comes first on the command line keeps its ranks, in a directory by name.
+    report.put("c/2/a_rank00000.spt", spt(0, {"after0": [(1, 2)]}))
+    report.put("c/2/b_rank00001.spt", spt(1, {"after1": [(1, 2)]}))
+    report.put("c/1/y_rank00000.spt", spt(0, {"before0": [(1, 2)]}))
+    report.put("c/1/z_rank00001.spt", spt(1, {"before1": [(1, 2)]}))
+    report.expect(["import", "c/2/", "c/1", "c/2/a_rank00000.spt", "--renumber", "-o", "c/o.h5"], 0,
+                  err=["rank 0 of c/1/y_rank00000.spt is rank 2 now: c/2/a_rank00000.spt", "rank 1 of c/1/z_rank00001.spt is rank 3"])
+    check(set(report.rows("c/o.h5")) == {(0, "after0"), (1, "after1"), (2, "before0"), (3, "before1")}, "other order")
+    # Every one is told, or counted.
+    for i in range(10):
+        report.put(f"c/p/{i}.spt", spt(0, CALLS))
+    lines = report.expect(["import", "c/p", "--renumber", "-o", "c/p9.h5"], 0, err=["note: 1 more file has new ranks (-v"]).stderr
+    check(lines.count(" now: ") == 8, f"not 8 are told: {lines}")
+    report.put("c/p/x.spt", spt(0, CALLS))
+    report.expect(["import", "c/p", "--renumber", "-o", "c/p10.h5"], 0, err=["note: 2 more files have new ranks (-v"])
+    lines = report.expect(["import", "c/p", "--renumber", "-v", "-o", "c/p11.h5"], 0, nothing=[" more file"]).stderr
+    check(lines.count(" now: ") == 10, f"not 10 are told with -v: {lines}")
     # A trace without regions has a rank, too.
     report.put("c/n/a.spt", spt(2, {}))
     report.put("c/n/b.spt", spt(2, {}))
@@ -317,6 +349,88 @@ def test_metadata(report):
     check(facts("m/d.h5")["label"] == "new", "the label that was asked for is not there")
 
 
+def test_run(report):
+    """What is of the run is not of its lowest rank alone; what each rank said stays known."""
+    for rank, metadata in enumerate(({"start_time_ns": 5, "finalize_time_ns": 105, "mpi_size": 1},
+                                     {"start_time_ns": 3, "finalize_time_ns": 203, "mpi_size": 1, "uname": "Linux n1 6.1"})):
+        report.put(f"n/{rank}.spt", spt(rank, {"solve": [(20, 30), (40, 50)]}))
+        report.expect(["export", "json", f"n/{rank}.spt", "-o", f"n/{rank}.json", "-q"], 0)
+        document = json.loads(report.get(f"n/{rank}.json"))
+        document["metadata"].update(metadata)
+        report.put(f"n/{rank}.json", json.dumps(document).encode())
+    report.expect(["import", "n/0.json", "n/1.json", "-o", "n/both.h5", "-q"], 0)
+    facts = [line for line in report.dump("n/both.h5") if "time_ns" in line or "mpi_size" in line]
+    for key, value in ("start_time_ns", 3), ("finalize_time_ns", 203), ("mpi_size", 2):
+        check(any(f'metadata  key="{key}"' in line and f"value={value}" in line for line in facts), f"{key} is not {value}: {facts}")
+    for key, value in ("start_time_ns", 5), ("finalize_time_ns", 105):
+        check(any("rank=0" in line and f'"{key}"' in line and str(value) in line for line in facts), f"{key} of rank 0: {facts}")
+    # Each rank's 20 ns in the 100 and the 200 ns that it ran.
+    report.expect(["export", "json", "n/both.h5", "-o", "n/both.json.gz", "-q"], 0)
+    report.expect(["export", "h5", "n/both.h5", "-o", "n/sums.h5", "--aggregate", "-q"], 0)
+    for inputs in ["n/0.json", "n/1.json"], ["n/both.h5"], ["n/both.json.gz"], ["n/sums.h5"]:
+        share = report.summary(*inputs)["regions"][0]["share"]
+        check(abs(share - 40 / 300) < 1e-9, f"{inputs}: a share of {share}")
+    # Where a file does not say how long it ran, it did from its first call to its last.
+    report.expect(["import", "n/0.spt", "n/1.spt", "-o", "n/native.h5", "-q"], 0)
+    for inputs in ["n/0.spt", "n/1.spt"], ["n/native.h5"], ["n/0.spt"]:
+        share = report.summary(*inputs)["regions"][0]["share"]
+        check(abs(share - 20 / 30) < 1e-9, f"{inputs}: a share of {share}")
+
+
+def test_lanes(report):
+    """Threads are lanes if they have calls, whatever the table says of these."""
+    report.put("l/a.spt", spt(0, {"solve": [(10, 50), (20, 60), (30, 40), (100, 110)]}))
+    report.expect(["export", "json", "l/a.spt", "-o", "l/a.json", "-q"], 0)
+    document = json.loads(report.get("l/a.json"))
+    document["metadata"].update({"start_time_ns": 10, "finalize_time_ns": 110})
+    document["threads"] = {"0": [{"index": i, "name": str(i), "ident": i, "native_id": i, "daemon": False, "start_ns": start,
+                                  "end_ns": end, "cpu_ns": 0} for i, start, end in ((0, 0, -1), (1, 5, 55), (2, 0, 100))]}
+    document["regions"][0]["thread_ids"] = [0, 1, 0, 0]
+    report.put("l/t.json", json.dumps(document).encode())
+    report.expect(["import", "l/t.json", "-o", "l/t.h5", "-q"], 0)
+    report.expect(["import", "l/t.json", "l/t.h5", "--renumber", "-o", "l/two.h5", "-q"], 0)
+    for name, n in ("l/t.json", 1), ("l/t.h5", 1), ("l/two.h5", 2):
+        summary = report.summary(name)
+        # 40 + 40 + 10 ns, of the 100 of thread 0 and the 50 of thread 1
+        check((summary["threads"], summary["thread_time_ns"]) == (2 * n, 150 * n), f"{name}: {summary}")
+        check(abs(summary["regions"][0]["share"] - 90 / 150) < 1e-9, f"{name}: {summary['regions']}")
+
+
+def test_origin(report):
+    """Who wrote a file, and what it does not say."""
+    report.put("w/a.spt", spt(0, CALLS))
+    report.expect(["export", "json", "w/a.spt", "-o", "w/a.json", "-q"], 0)
+    document = json.loads(report.get("w/a.json"))
+    document["metadata"].update({"scope_profiler_version": "0.7.5", "platform": "Linux-6.1-x86_64"})
+    report.put("w/a.json", json.dumps(document).encode())
+    report.expect(["import", "w/a.spt", "-o", "w/native.h5", "-q"], 0)
+    report.expect(["import", "w/a.json", "-o", "w/theirs.h5", "-q"], 0)
+    report.expect(["export", "h5", "w/a.spt", "-o", "w/out.h5", "-q"], 0)
+    report.expect(["import", "w/out.h5", "-o", "w/again.h5", "-q"], 0)
+    for name, writer in (("native", "sp-report import "), ("theirs", "(data of scope-profiler 0.7.5)"),
+                         ("out", "sp-report export "), ("again", "sp-report export ")):
+        text = subprocess.run([report.program, "info", f"w/{name}.h5"], cwd=report.work, text=True, capture_output=True).stdout
+        said = dict(line.split(None, 1) for line in text.replace("written by", "written-by").splitlines() if " " in line.strip())
+        check(writer in said["written-by"], f"{name}: {said}")
+        for what in "processes", "threads", "samples", "losses":
+            check(said[what] == "unknown", f"{name}: {what} are {said[what]}")
+    check("Linux-6.1-x86_64" in subprocess.run([report.program, "info", "w/theirs.h5"], cwd=report.work, text=True,
+                                               capture_output=True).stdout, "the platform is not shown")
+    # A line profile, and no samples.
+    document["line_profile"] = {"0": [{"region": "solve", "filename": "a.py", "function": "f", "first_lineno": 3,
+                                       "line_numbers": [3, 4], "hits": [1, 2], "times": [5.0, 6.0], "unit": 1e-9,
+                                       "source": "def f():\n  pass\n", "source_first_lineno": 3}]}
+    report.put("w/lines.json", json.dumps(document).encode())
+    report.expect(["import", "w/lines.json", "-o", "w/lines/x_rank00000.h5"], 1)
+    os.makedirs(report.path("w/lines/"), exist_ok=True)
+    report.expect(["import", "w/lines.json", "-o", "w/lines/x_rank00000.h5", "-q"], 0)
+    for name in "w/lines.json", "w/lines/x_rank00000.h5", "w/lines":
+        report.expect(["lines", name], 1, err=["sp-report dump --section lines w/lines"], nothing=["-F 0"])
+    report.expect(["lines", "w/theirs.h5"], 1, err=["no samples: they are in the .sps files"], nothing=["-F 0"])
+    report.expect(["export", "json", "w/lines/x_rank00000.h5", "-o", "w/back.json"], 0, nothing=["left out"])
+    check(json.loads(report.get("w/back.json"))["line_profile"] == document["line_profile"], "a line profile lost something")
+
+
 def test_many(report):
     """More files than descriptors are allowed at first."""
     for rank in range(600):
@@ -357,7 +471,8 @@ def main():
     shutil.rmtree(args.work, ignore_errors=True)
     os.makedirs(args.work)
     report = Report(args.report, args.work)
-    for test in (test_usage, test_outputs, test_find, test_conflicts, test_samples, test_export, test_metadata,
+    for test in (test_usage, test_outputs, test_find, test_conflicts, test_samples, test_export, test_metadata, test_run, test_lanes,
+                 test_origin,
                  test_many, test_interrupt):
         test(report)
     test_recording(report, args.maker)

@@ -194,6 +194,7 @@ static int add_file(struct sp_found *found, const char *path, const char *root)
 	if (!file || !file->path || !folder)
 		return -ENOMEM;
 	file->in_spt_folder = spt;
+	file->operand = found->n_operands;
 	return find_set(found, folder, root, &file->set);
 }
 
@@ -326,6 +327,7 @@ int sp_found_add(struct sp_found *found, const char *given)
 	if (!*given || stat(given, &st) < 0)
 		return sp_found_fail(found, *given ? -errno : -ENOENT, "%s: cannot be opened: %s",
 				     given, strerror(*given ? errno : ENOENT));
+	found->n_operands++;
 	if (!S_ISDIR(st.st_mode))
 		return add_file(found, path, NULL);
 	r = add_folder(found, path, path, 0);
@@ -343,11 +345,24 @@ static bool is_other(const struct sp_found *found, const struct sp_found_file *f
 	       strcmp(set->folder, set->root) != 0;
 }
 
-static int compare_files(const void *a, const void *b, void *data)
+static int by_path(const void *a, const void *b)
 {
 	const struct sp_found_file *one = a, *two = b;
-	int other = (int)is_other(data, one) - (int)is_other(data, two);
+	int r = compare_paths(one->path, two->path);
 
+	return r ? r : (one->operand > two->operand) - (one->operand < two->operand);
+}
+
+/* As ranks are given. The order of the operands counts only for those who ask for new ranks, and
+ * may want to say whose. */
+static int compare_files(const void *a, const void *b, void *data)
+{
+	const struct sp_found *found = data;
+	const struct sp_found_file *one = a, *two = b;
+	int other = (int)is_other(found, one) - (int)is_other(found, two);
+
+	if (found->renumber && one->operand != two->operand)
+		return one->operand < two->operand ? -1 : 1;
 	return other ? other : compare_paths(one->path, two->path);
 }
 
@@ -355,7 +370,7 @@ static void sort_files(struct sp_found *found)
 {
 	size_t kept = 0;
 
-	qsort_r(found->files, found->n_files, sizeof(*found->files), compare_files, found);
+	qsort(found->files, found->n_files, sizeof(*found->files), by_path);
 	for (size_t i = 0; i < found->n_files; i++) {
 		if (kept && !strcmp(found->files[kept - 1].path, found->files[i].path))
 			free(found->files[i].path);
@@ -363,6 +378,7 @@ static void sort_files(struct sp_found *found)
 			found->files[kept++] = found->files[i];
 	}
 	found->n_files = kept;
+	qsort_r(found->files, found->n_files, sizeof(*found->files), compare_files, found);
 }
 
 /* Has everything read that stays in memory. HDF5 files are read in a child, of which there are not

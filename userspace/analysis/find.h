@@ -10,7 +10,8 @@
  * Files of one folder (and its spt/) are a set. Two files of one set that claim a rank are refused,
  * and so are two of different operands. Sets of one recording get along by themselves: a file whose
  * rank is taken gets new ones, the lowest after the highest of all. A trace whose calls are in a
- * .h5 file beside it is left out. Samples follow the trace of their name, else of their rank.
+ * .h5 file beside it is left out. Samples follow the trace of their name, else of their rank. Where
+ * new ranks were asked for, the files of the operand that came first keep theirs.
  */
 #ifndef SP_ANALYSIS_FIND_H
 #define SP_ANALYSIS_FIND_H
@@ -23,7 +24,7 @@
 
 struct sp_found_file {
 	char *path;
-	size_t set;
+	size_t set, operand; /* of the command line: its number */
 	struct sp_profile *profile;
 	bool in_spt_folder;
 	bool left_out;	 /* another file has the same */
@@ -38,13 +39,14 @@ struct sp_found_set {
 
 struct sp_found_note {
 	bool minor; /* for those who want to know all */
+	bool sum;   /* of minor ones: for all others */
 	char *text;
 };
 
 struct sp_found {
 	bool renumber; /* set before the rest: new ranks for all files whose rank is taken */
 	struct sp_found_file *files;
-	size_t n_files, files_room;
+	size_t n_files, files_room, n_operands;
 	struct sp_found_set *sets;
 	size_t n_sets, sets_room;
 	struct sp_found_note *notes;

@@ -16,7 +16,7 @@
 #include "userspace/base/cleanup.h"
 #include "userspace/base/idmap.h"
 
-enum { TOLD = 8 }; /* moved files that are named; the rest is counted */
+enum { TOLD = 8 }; /* moved files that all are told of; of the rest the number */
 
 struct settling {
 	struct sp_found *found;
@@ -187,6 +187,7 @@ static int refuse(struct sp_found *found, const struct sp_found_file *owner,
 static int move(struct settling *all, struct sp_found_file *file, const struct sp_found_file *other)
 {
 	uint32_t n = n_ranks(file);
+	bool minor;
 
 	file->ranks = calloc((size_t)n + 1, sizeof(*file->ranks));
 	if (!file->ranks)
@@ -199,14 +200,13 @@ static int move(struct settling *all, struct sp_found_file *file, const struct s
 	for (uint32_t k = 0; k < n; k++)
 		file->ranks[k] = (uint32_t)all->next++;
 	file->moved = true;
-	if (++all->moved > TOLD)
-		return 0;
+	minor = ++all->moved > TOLD;
 	if (n == 1)
 		return sp_found_note(
-			all->found, false,
+			all->found, minor,
 			"rank %" PRIu32 " of %s is rank %" PRIu32 " now: %s has its number",
 			sp_profile_rank(file->profile, 0), file->path, file->ranks[0], other->path);
-	return sp_found_note(all->found, false,
+	return sp_found_note(all->found, minor,
 			     "the %" PRIu32 " ranks of %s (%" PRIu32 " to %" PRIu32
 			     ") are ranks %" PRIu32 " to %" PRIu32 " now: %s has their numbers",
 			     n, file->path, sp_profile_rank(file->profile, 0),
@@ -314,6 +314,19 @@ static int settle_samples(struct settling *all, size_t index)
 
 /* ---- all of it ---- */
 
+static int note_rest(struct settling *all)
+{
+	struct sp_found *found = all->found;
+	size_t rest = all->moved > TOLD ? all->moved - TOLD : 0;
+	int r = !rest ? 0
+		      : sp_found_note(found, false, "%zu more file%s new ranks (-v tells which)",
+				      rest, rest == 1 ? " has" : "s have");
+
+	if (rest && r == 0)
+		found->notes[found->n_notes - 1].sum = true;
+	return r;
+}
+
 static int settle(struct settling *all)
 {
 	struct sp_found *found = all->found;
@@ -341,9 +354,7 @@ static int settle(struct settling *all)
 	for (size_t i = 0; r == 0 && i < found->n_files; i++)
 		if (is_samples(&found->files[i]))
 			r = settle_samples(all, i);
-	if (r == 0 && all->moved > TOLD)
-		r = sp_found_note(found, false, "%zu more files have new ranks", all->moved - TOLD);
-	return r;
+	return r ? r : note_rest(all);
 }
 
 int sp_found_settle(struct sp_found *found)

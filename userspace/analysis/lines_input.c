@@ -36,6 +36,7 @@ void sp_lines_input_done(struct sp_lines_input *input)
 	free(input->files);
 	free(input->losses);
 	free(input->failed);
+	free(input->with_line_profiles);
 	*input = (struct sp_lines_input){0};
 }
 
@@ -102,15 +103,31 @@ static int is_sample_file(const struct dirent *entry)
 	return has_suffix(entry->d_name, ".h5") || has_suffix(entry->d_name, ".sps");
 }
 
+/* What to point to where there are no samples. */
+static int note_line_profiles(struct sp_lines_input *input, struct sp_profile *profile,
+			      struct sp_error *error)
+{
+	const struct sp_extras *extras;
+	int r = sp_profile_extras(profile, &extras, error);
+
+	if (r < 0 || !extras->n_line_profiles)
+		return r;
+	input->line_profiles += extras->n_line_profiles;
+	if (!input->with_line_profiles)
+		input->with_line_profiles = strdup(sp_profile_path(profile));
+	return input->with_line_profiles ? 0 : out_of_memory(error);
+}
+
 /* True if the HDF5 file has samples of ours. Others (scope-profiler's own) have none. */
-static int has_samples(const char *path, bool *ret_has, struct sp_error *error)
+static int has_samples(struct sp_lines_input *input, const char *path, bool *ret_has,
+		       struct sp_error *error)
 {
 	sp_cleanup(sp_profile_freep) struct sp_profile *profile = NULL;
 	int r = sp_profile_open_guarded(path, NULL, &profile, error);
 
 	if (r == 0)
 		*ret_has = sp_profile_info(profile)->n_samples > 0;
-	return r;
+	return r < 0 || *ret_has ? r : note_line_profiles(input, profile, error);
 }
 
 /* Adds one file of a directory. The names are sorted, so x.h5 comes before x.sps; @taken is the
@@ -127,7 +144,7 @@ static int add_entry(struct sp_lines_input *input, const char *directory, const 
 		return out_of_memory(error);
 	}
 	if (has_suffix(name, ".h5")) {
-		r = has_samples(path, &wanted, error);
+		r = has_samples(input, path, &wanted, error);
 		if (r == 0 && wanted)
 			snprintf(taken, NAME_MAX + 1, "%.*s", (int)strlen(name) - 3, name);
 	} else {
@@ -156,7 +173,12 @@ static int add_directory(struct sp_lines_input *input, const char *path, struct 
 		free(entries[i]);
 	}
 	free(entries);
-	if (r == 0 && input->n_files == before)
+	if (r == 0 && input->n_files == before && input->line_profiles)
+		r = sp_error_set(error, -ENOENT, 0,
+				 "no samples are in this directory, but line profiles: sp-report "
+				 "dump --section lines %s",
+				 input->with_line_profiles);
+	else if (r == 0 && input->n_files == before)
 		r = sp_error_set(error, -ENOENT, 0,
 				 "no .sps file and no .h5 file with samples is in this directory: "
 				 "record with sampling on (sp-trace -F 99)");
@@ -320,6 +342,9 @@ static int read_facts(struct sp_lines_input *input, struct sp_profile *profile, 
 		if (fact && fact->is_number)
 			hz = fact->number;
 		input->has_outside = true;
+		input->foreign |= !sp_fact_find(facts, n, "recording_id");
+	} else {
+		input->foreign = true;
 	}
 	if (input->hz == INT64_MIN)
 		input->hz = hz;
@@ -343,6 +368,8 @@ static int read_file(struct sp_lines_input *input, const char *path, struct sp_e
 		r = read_facts(input, profile, input->samples - before, error);
 	if (r == 0)
 		r = add_losses(input, profile, error);
+	if (r == 0 && !sp_profile_info(profile)->n_samples)
+		r = note_line_profiles(input, profile, error);
 	reading_done(&reading);
 	return r;
 }

@@ -29,11 +29,14 @@ struct sp_lines_input {
 	/* What was read so far. */
 	char **files; /* that samples were looked for in */
 	size_t n_files, files_room;
-	uint64_t samples;   /* of wanted ranks */
-	uint64_t in_kernel; /* of these */
-	uint64_t outside;   /* samples outside of regions that .sps files only count */
-	bool has_outside;   /* an HDF5 file was read: samples outside of regions are there */
-	int64_t hz;	    /* -1 unknown, or not the same everywhere */
+	uint64_t samples;	  /* of wanted ranks */
+	uint64_t in_kernel;	  /* of these */
+	uint64_t outside;	  /* samples outside of regions that .sps files only count */
+	bool has_outside;	  /* an HDF5 file was read: samples outside of regions are there */
+	bool foreign;		  /* a file was read that is no recording of ours */
+	uint64_t line_profiles;	  /* in files without samples, as line_profiler makes them */
+	char *with_line_profiles; /* the first of these files, NULL none */
+	int64_t hz;		  /* -1 unknown, or not the same everywhere */
 	struct timespec
 		written; /* when the oldest file was written: what changed later is suspect */
 	struct sp_lines_loss *losses;

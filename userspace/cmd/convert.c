@@ -5,6 +5,7 @@
 #include "userspace/cmd/convert.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ static void say_notes(const struct sp_found *found)
 	for (size_t i = 0; i < found->n_notes; i++) {
 		if (found->notes[i].minor)
 			sp_log_verbose("%s", found->notes[i].text);
-		else
+		else if (!found->notes[i].sum || sp_log_level() < SP_LOG_VERBOSE)
 			sp_log_info("note: %s", found->notes[i].text);
 	}
 }
@@ -87,12 +88,26 @@ void sp_convert_free(struct sp_convert *convert)
 
 /* ---- outputs ---- */
 
+int sp_convert_check_directory(const char *path)
+{
+	sp_cleanup(sp_freep) char *copy = strdup(path);
+	const char *directory = copy ? dirname(copy) : ".";
+	struct stat st;
+
+	if (stat(directory, &st) < 0 && errno == ENOENT) {
+		sp_log_error("%s cannot be made: there is no directory %s", path, directory);
+		sp_log_hint("Make it first: mkdir -p %s", directory);
+		return -1;
+	}
+	return 0;
+}
+
 int sp_convert_check_output(const struct sp_convert *convert, const char *path)
 {
 	struct stat out, in;
 
 	if (lstat(path, &out) < 0)
-		return 0;
+		return sp_convert_check_directory(path);
 	if (stat(path, &out) == 0) {
 		for (size_t i = 0; i < convert->found.n_files; i++) {
 			const char *input = convert->found.files[i].path;

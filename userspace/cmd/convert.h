@@ -24,8 +24,11 @@ int sp_convert_parse_compress(const char *text, unsigned int *ret_gzip);
 
 /* Finds, opens and merges the inputs, and says what is to be known of them. */
 int sp_convert_open(struct sp_convert *convert, char *const *paths, size_t n);
-/* Refuses an output that is there already, that is a directory, or that is one of the inputs. */
+/* Refuses an output that is there already, that is a directory, that is one of the inputs, or whose
+ * directory is not there. */
 int sp_convert_check_output(const struct sp_convert *convert, const char *path);
+/* Refuses an output whose directory is not there, and says how to make it. */
+int sp_convert_check_directory(const char *path);
 /* Makes write.progress show it; the first interrupt ends the writing, and leaves no file. */
 void sp_convert_begin(struct sp_convert *convert, const char *doing);
 /* What went wrong in writing @path, and what can be done. */

@@ -246,6 +246,10 @@ static int parse(int argc, char **argv, struct export *export)
 		return sp_cli_usage_error(&cli, "no file or directory is given");
 	if (!export->output || !*export->output)
 		return sp_cli_usage_error(&cli, "no output is given; name it with -o PATH");
+	if (!strcmp(export->output, "-"))
+		return sp_cli_usage_error(&cli,
+					  "what is exported must be written to a file, not to "
+					  "the standard output: name it with -o PATH");
 	return check_special(export, given, sp_array_size(special));
 }
 
@@ -339,6 +343,7 @@ static int run(struct export *export)
 		  : sp_convert_check_output(convert, export->output);
 	if (r < 0)
 		return 1;
+	convert->write.written_by = "sp-report export " SP_VERSION;
 	sp_convert_begin(convert, "exporting");
 	r = parts ? write_parts(export) : write_whole(export);
 	if (r < 0)

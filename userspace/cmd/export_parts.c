@@ -125,7 +125,11 @@ static int name_parts(struct sp_export_parts *parts, const char *output, const c
 			return -ENOMEM;
 		}
 	}
-	if (!there && (parts->n > 1 || slash) && mkdir(output, 0777) < 0)
+	if (there || (parts->n == 1 && !slash))
+		return 0;
+	if (sp_convert_check_directory(output) < 0)
+		return -ENOENT;
+	if (mkdir(output, 0777) < 0)
 		return errno == EEXIST ? -ENOTDIR : -errno;
 	return 0;
 }
@@ -150,7 +154,8 @@ int sp_export_parts_prepare(struct sp_export_parts *parts, const struct sp_conve
 	}
 	r = name_parts(parts, output, name, suffix);
 	if (r < 0) {
-		sp_log_error("%s: cannot be made as a directory: %s", output, strerror(-r));
+		if (r != -ENOENT) /* that was said */
+			sp_log_error("%s: cannot be made as a directory: %s", output, strerror(-r));
 		return -1;
 	}
 	for (size_t i = 0; i < parts->n; i++)

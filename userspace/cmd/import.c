@@ -97,6 +97,30 @@ static int parse_option(struct import *import, int key, const char *arg)
 	return -1;
 }
 
+/* What the name of the output says must be what import makes. */
+static int check_name(const char *output)
+{
+	static const struct {
+		const char *suffix, *format;
+	} others[] = {{".spt", "spt"}, {".sps", "sps"}, {".json", "json"}, {".json.gz", "json"}};
+	size_t length = strlen(output);
+
+	if (!strcmp(output, "-"))
+		return sp_cli_usage_error(&cli, "a profile must be written to a file, not to the "
+						"standard output: name it with -o FILE");
+	for (size_t i = 0; i < sp_array_size(others); i++) {
+		size_t end = strlen(others[i].suffix);
+
+		if (length > end && !strcmp(output + length - end, others[i].suffix))
+			return sp_cli_usage_error(
+				&cli,
+				"import makes HDF5 profiles, and %s would be none; for that: "
+				"sp-report export %s … -o %s",
+				output, others[i].format, output);
+	}
+	return -1;
+}
+
 /* -1 to go on, else the exit status. */
 static int parse(int argc, char **argv, struct import *import)
 {
@@ -127,7 +151,7 @@ static int parse(int argc, char **argv, struct import *import)
 		return sp_cli_usage_error(&cli, "no file or directory is given");
 	if (!import->output || !*import->output)
 		return sp_cli_usage_error(&cli, "no output is given; name it with -o FILE");
-	return -1;
+	return check_name(import->output);
 }
 
 /* As scope-profiler has it: "dir/heat.h5" is "heat". To free(). */
@@ -199,6 +223,7 @@ static int run(struct import *import)
 		 .kind = SP_FACT_NUMBER},
 	};
 	convert->write.n_defaults = 3;
+	convert->write.written_by = "sp-report import " SP_VERSION;
 	sp_convert_begin(convert, "importing");
 	r = sp_write_h5(convert->profile, import->output, &convert->write, &error);
 	if (r < 0) {

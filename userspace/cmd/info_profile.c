@@ -23,6 +23,16 @@ static void add_known(int64_t *sum, uint64_t more)
 	*sum = (*sum < 0 ? 0 : *sum) + (int64_t)more;
 }
 
+/* A recording of ours says in its facts which one it is. The group /sp_trace alone says nothing:
+ * every file that import and export write has it. */
+static bool knows_samples(const struct sp_given *input)
+{
+	const struct sp_profile_info *info = sp_profile_info(input->profile);
+
+	return input->recording || info->format == SP_FORMAT_SPS || info->n_samples ||
+	       sp_given_number(input, "sample_hz", -1) >= 0;
+}
+
 static void widen(struct sp_info *rec, int64_t start, int64_t end)
 {
 	if (start && (!rec->start || start < rec->start))
@@ -58,13 +68,13 @@ int sp_info_add(struct sp_info *rec, const struct sp_given *input, struct sp_err
 	rec->regions = info->n_regions > rec->regions ? info->n_regions : rec->regions;
 	if (!sps)
 		add_known(&rec->calls, info->n_calls);
-	if (info->trace_version || sps || info->n_samples)
+	if (knows_samples(input))
 		add_known(&rec->samples, info->n_samples);
-	if (info->trace_version || n_threads)
+	if (input->recording || n_threads)
 		add_known(&rec->threads, n_threads);
-	if (info->trace_version || n_processes)
+	if (input->recording || n_processes)
 		add_known(&rec->processes, n_processes);
-	rec->losses_known |= info->trace_version > 0;
+	rec->losses_known |= input->recording != NULL;
 	return 0;
 }
 
@@ -122,13 +132,30 @@ static const char *layout_of(const struct sp_profile_info *info)
 						: "columnar";
 }
 
+/* The program whose data it is; to free(), NULL unknown. */
+static char *who_recorded(const struct sp_given *input)
+{
+	const char *version = sp_given_text(input, "version");
+	const char *upstream = sp_given_text(input, "scope_profiler_version");
+	const char *language = sp_given_text(input, "source_language");
+	char *text = NULL;
+	int n = 0;
+
+	if (input->recording)
+		n = asprintf(&text, "sp-trace %s", version ? version : "(of unknown version)");
+	else if (upstream)
+		n = asprintf(&text, "scope-profiler %s", upstream);
+	else if (language)
+		n = asprintf(&text, "scope-profiler's API for %s", language);
+	return n < 0 ? NULL : text;
+}
+
 static void print_format(const struct sp_given *input)
 {
 	const struct sp_profile_info *info = sp_profile_info(input->profile);
 	bool native = info->format == SP_FORMAT_SPT || info->format == SP_FORMAT_SPS;
-	const char *version = sp_given_text(input, "version"), *layout = layout_of(info);
-	const char *upstream = sp_given_text(input, "scope_profiler_version");
-	const char *language = sp_given_text(input, "source_language");
+	const char *layout = layout_of(info), *writer = sp_given_text(input, "written_by");
+	sp_cleanup(sp_freep) char *source = who_recorded(input);
 
 	sp_info_line("format", "%s, %s %d%s%s%s%s", sp_format_name(info->format),
 		     info->format == SP_FORMAT_HDF5 ? "schema" : "version", info->version,
@@ -137,15 +164,12 @@ static void print_format(const struct sp_given *input)
 		     native		? ""
 		     : info->compressed ? ", compressed"
 					: ", not compressed");
-	if (info->trace_version)
-		sp_info_line("written by", "sp-trace %s",
-			     version ? version : "(of unknown version)");
-	else if (upstream)
-		sp_info_line("written by", "scope-profiler %s", upstream);
-	else if (language)
-		sp_info_line("written by", "scope-profiler's API for %s", language);
-	else
-		sp_info_line("written by", "unknown");
+	sp_info_line("written by", "%s%s%s%s",
+		     writer   ? writer
+		     : source ? source
+			      : "unknown",
+		     writer && source ? " (data of " : "", writer && source ? source : "",
+		     writer && source ? ")" : "");
 }
 
 static void print_parts(struct sp_profile *profile)
@@ -225,7 +249,10 @@ static void print_head(const struct sp_info *rec)
 	fact_line(input, "command", "command");
 	fact_line(input, "directory", "working_directory");
 	sp_info_line("host", "%s", host ? host : "unknown");
-	fact_line(input, "kernel", "kernel");
+	fact_line(input, "kernel",
+		  sp_given_text(input, "kernel")  ? "kernel"
+		  : sp_given_text(input, "uname") ? "uname"
+						  : "platform");
 	fact_line(input, "user", "user");
 	fact_line(input, "job", "job");
 	fact_line(input, "started", "timestamp");
@@ -335,9 +362,7 @@ static void json_file(struct sp_json *json, const struct sp_given *input)
 	sp_json_unsigned(json, "ranks", info->n_ranks);
 	sp_json_unsigned(json, "regions", info->n_regions);
 	sp_info_json_count(json, "calls", sps ? -1 : (int64_t)info->n_calls);
-	sp_info_json_count(json, "samples",
-			   info->trace_version || sps || info->n_samples ? (int64_t)info->n_samples
-									 : -1);
+	sp_info_json_count(json, "samples", knows_samples(input) ? (int64_t)info->n_samples : -1);
 	if (info->ticks >= 0)
 		sp_json_signed(json, "ticks", info->ticks);
 	json_parts(json, input->profile);

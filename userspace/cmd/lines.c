@@ -226,6 +226,16 @@ static int read_input(struct sp_lines_input *input, const struct request *reques
 				"%s: none of the %s samples is in a region; .sps files keep no "
 				"others",
 				request->paths[0], sp_show_count(input->outside).text);
+		else if (input->line_profiles)
+			sp_log_error("%s: no samples, but %s line profile%s: sp-report dump "
+				     "--section lines %s",
+				     request->paths[0], sp_show_count(input->line_profiles).text,
+				     input->line_profiles == 1 ? "" : "s",
+				     input->with_line_profiles);
+		else if (input->foreign)
+			sp_log_error("%s: no samples: they are in the .sps files of native "
+				     "programs, and in recordings of sp-trace",
+				     request->paths[0]);
 		else
 			sp_log_error("%s: no samples: was the recording made with -F 0, or too "
 				     "short?",

@@ -130,8 +130,12 @@ static void note_module(const struct style *style, const struct sp_lines_input *
 		break;
 	case SP_SYMBOLS_MISSING:
 		if (module->path[0] != '[') /* [vdso] and its like are no files */
-			note(style, "%s cannot be read (%s), so its samples (%s) have no lines",
-			     module->path, module->reason, share.text);
+			note(style, "%s cannot be read (%s), so its samples (%s) have no lines%s",
+			     module->path, module->reason, share.text,
+			     module->path[0] == '/'
+				     ? ""
+				     : ": its path is a relative one, so run sp-report in the "
+				       "directory that the program was started in");
 		break;
 	case SP_SYMBOLS_DAMAGED:
 		note(style, "%s: %s; its samples (%s) may lack lines", module->path, module->reason,

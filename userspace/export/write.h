@@ -17,7 +17,9 @@ struct sp_write_options {
 	const struct sp_fact *defaults;
 	size_t n_defaults;
 	/* HDF5 */
-	unsigned int gzip;    /* 0 … 9 or SP_H5_GZIP_AUTO */
+	const char
+		*written_by; /* a fact of meta, if nothing says who recorded or wrote it; or NULL */
+	unsigned int gzip;   /* 0 … 9 or SP_H5_GZIP_AUTO */
 	unsigned int threads; /* 0: all CPUs */
 	int schema;	      /* 0: newest */
 	bool aggregate;	      /* statistics only */

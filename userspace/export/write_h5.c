@@ -336,6 +336,9 @@ static int copy_facts(struct copy *copy, struct sp_error *error)
 		r = sp_h5_writer_set_meta_fact(copy->writer, &facts[i], error);
 	if (r == 0)
 		r = set_sampling(copy, facts, n, error);
+	if (r == 0 && options->written_by && !sp_fact_find(facts, n, "recording_id") &&
+	    !sp_fact_find(facts, n, "written_by"))
+		r = sp_h5_writer_set_meta(copy->writer, "written_by", options->written_by, error);
 	if (r == 0)
 		r = sp_profile_metadata(copy->profile, &facts, &n, error);
 	for (size_t i = 0; r == 0 && i < options->n_defaults; i++)
