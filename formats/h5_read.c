@@ -5,12 +5,32 @@
 #include "formats/h5_read.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "formats/utf8.h"
 #include "formats/util.h"
+
+/* What H5Fopen() said; of a file that was cut off, in words that do not need its source. */
+static int refuse_file(struct sp_error *error)
+{
+	unsigned long long has, base, whole;
+	struct sp_error reason = {0};
+	int r = sp_h5_read_failed(&reason, "cannot be opened as an HDF5 file");
+	const char *sizes = strstr(reason.text, "eof = ");
+
+	if (sizes &&
+	    sscanf(sizes, "eof = %llu, sblock->base_addr = %llu, stored_eof = %llu", &has, &base,
+		   &whole) == 3 &&
+	    has < whole)
+		return sp_error_set(error, -SP_E_TRUNCATED, 0,
+				    "is truncated: it has %llu of its %llu bytes", has, whole);
+	if (error)
+		*error = reason;
+	return r;
+}
 
 int sp_h5_open(const char *path, hid_t *ret_file, struct sp_error *error)
 {
@@ -35,9 +55,7 @@ int sp_h5_open(const char *path, hid_t *ret_file, struct sp_error *error)
 	if (is <= 0)
 		return sp_error_set(error, -SP_E_FORMAT, 0, "is not an HDF5 file");
 	*ret_file = H5Fopen(path, H5F_ACC_RDONLY, access);
-	if (*ret_file < 0)
-		return sp_h5_read_failed(error, "cannot be opened as an HDF5 file");
-	return 0;
+	return *ret_file < 0 ? refuse_file(error) : 0;
 }
 
 int sp_h5_exists(hid_t file, const char *path, struct sp_error *error)
