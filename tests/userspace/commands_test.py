@@ -114,7 +114,9 @@ def test_recover(report, maker):
                        "kept: 11,634 of 11,651 bytes, 4 whole blocks; what follows is lost",
                        "died/x_rank00000.h5", "died.spj is kept"])
     check(os.path.exists(died), "a journal without an end was removed")
-    report.expect(["info", "died"], 0, out=["MISSING: the recorder died", "MISSING: the journal was damaged"])
+    report.expect(["info", "died"], 0, out=["MISSING: the recorder died", "MISSING: the journal was damaged",
+                                            "\nended        unknown\n"], nothing=["losses       none"])
+    report.expect(["dump", "died"], 1, err=["died: is a directory", "sp-report info died"])
     empty = os.path.join(report.work, "empty.spj")
     subprocess.run([maker, empty, "empty"], check=True)
     report.expect(["recover", "empty.spj", "-o", "empty"], 0, err=["0 calls, 0 samples"])
@@ -310,7 +312,7 @@ def test_full_disk(report, maker):
     with open("/dev/full", "w") as full:
         r = subprocess.run([report.program, "summary", "demo"], cwd=report.work, stdout=full,
                            stderr=subprocess.PIPE, text=True)
-    check(r.returncode == 1 and "could not be written" in r.stderr, "a full disk goes unnoticed")
+    check(r.returncode == 1 and "could not be written: No space left" in r.stderr, "a full disk goes unnoticed")
 
 
 def main():

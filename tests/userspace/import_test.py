@@ -145,6 +145,7 @@ def test_outputs(report):
                       err=["o/no/x.h5 cannot be made: there is no directory o/no", "mkdir -p o/no\n"])
     report.expect(["export", "spt", "o/a.spt", "-o", "o/no/x/"], 1, err=["there is no directory o/no", "mkdir -p o/no\n"],
                   nothing=["cannot be made as"])
+    report.expect(["export", "json", "o/a.spt", "-o", "o/new/"], 1, err=["o/new/ is the name of a directory: name a file in it"])
     report.put("o/bad.spt", spt(0, CALLS)[:-1])
     report.expect(["import", "o/bad.spt", "-o", "o/bad.h5"], 1, err=["o/bad.spt: ", "truncated"])
     check(not os.path.exists(report.path("o/bad.h5")), "a failed import left a file")
@@ -277,6 +278,35 @@ def test_recording(report, maker):
         check(sum(calls.values()) == (564 if has_calls else 0), f"{chosen}: {calls}")
         check(calls == {k: v for k, v in counts[1][0].items() if v} if has_calls else not calls, f"{chosen}: {calls}")
         check(samples == {0: 0, 1: 41, 2: 30}[1 if chosen & 1 else chosen & 2], f"{chosen}: {samples} samples")
+
+
+def test_differences(report, maker):
+    """Two recordings in one file: what differs is not told as if it held for both."""
+    for name, kind in ("d/one", "demo"), ("d/two", "cuts"):
+        subprocess.run([maker, report.path(name + "/journal.spj"), kind], check=True)
+        report.expect(["recover", "-q", name], 0)
+    report.expect(["import", "d/one", "d/two", "--renumber", "-o", "d/x.h5"], 0)
+    text = subprocess.run([report.program, "info", "d/x.h5"], cwd=report.work, text=True, capture_output=True).stdout
+    differ, = [line for line in text.splitlines() if line.startswith("differ ")] or [""]
+    for key in "recording_id", "program", "sp-report dump --section rank_facts":
+        check(key in differ, f"{key} is not told to differ: {text}")
+    # The rate of one rank as another's.
+    report.expect(["export", "json", "d/x.h5", "-o", "d/x.json", "-q"], 0)
+    document = json.loads(report.get("d/x.json"))
+    rate = document["sp_trace"]["meta"]["sample_hz"]
+    document["sp_trace"]["rank_facts"].append({"rank": 1, "part": "meta", "key": "sample_hz", "kind": 1, "text": str(rate + 900)})
+    report.put("d/y.json", json.dumps(document).encode())
+    report.expect(["import", "d/y.json", "-o", "d/y.h5", "-q"], 0)
+    check(report.summary("d/x.h5")["sample_hz"] == rate, "a common rate is lost")
+    check(report.summary("d/y.h5")["sample_hz"] is None, "two rates are one")
+    # As many ranks are told as its readers see.
+    for name in "d/one", "d/two", "d/x.h5":
+        for command in ["import", name, "-o", "d/z.h5"], ["export", "json", name, "-o", "d/z.json"]:
+            said = report.expect([*command, "--force"], 0).stderr
+            info = json.loads(subprocess.run([report.program, "info", "--json", command[-1]], cwd=report.work,
+                                             capture_output=True).stdout)
+            ranks = info["recordings"][0]["ranks"]
+            check(f"{command[-1]}: {ranks} rank" in said, f"{command}: {said}, but info has {ranks}")
 
 
 def test_jobs(report, maker):
@@ -472,11 +502,11 @@ def main():
     os.makedirs(args.work)
     report = Report(args.report, args.work)
     for test in (test_usage, test_outputs, test_find, test_conflicts, test_samples, test_export, test_metadata, test_run, test_lanes,
-                 test_origin,
-                 test_many, test_interrupt):
+                 test_origin, test_many, test_interrupt):
         test(report)
     test_recording(report, args.maker)
     test_jobs(report, args.maker)
+    test_differences(report, args.maker)
     print(f"{checks} checks, {len(failures)} failed")
     sys.exit(bool(failures) or not checks)
 

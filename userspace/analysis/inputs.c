@@ -230,6 +230,30 @@ int64_t sp_given_number(const struct sp_given *input, const char *key, int64_t o
 	return fact && fact->is_number ? fact->number : otherwise;
 }
 
+void sp_given_rates(const struct sp_given *input, int64_t *ret_lowest, int64_t *ret_highest)
+{
+	const struct sp_rank_fact_row *rows;
+	int64_t lowest = sp_profile_info(input->profile)->hz, highest;
+	size_t n;
+
+	if (lowest < 0)
+		lowest = sp_given_number(input, "sample_hz", -1);
+	highest = lowest;
+	if (sp_profile_rank_facts(input->profile, &rows, &n, NULL) < 0)
+		n = 0;
+	for (size_t i = 0; i < n; i++) {
+		int64_t hz;
+
+		if (rows[i].kind != SP_FACT_NUMBER || strcmp(rows[i].key, "sample_hz") != 0)
+			continue;
+		hz = strtoll(rows[i].text, NULL, 10);
+		lowest = lowest < 0 || hz < lowest ? hz : lowest;
+		highest = hz > highest ? hz : highest;
+	}
+	*ret_lowest = lowest;
+	*ret_highest = highest;
+}
+
 /* ---- all of them ---- */
 
 static int refuse_rank(struct sp_inputs *inputs, size_t input, size_t owner, uint32_t rank,

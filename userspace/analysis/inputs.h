@@ -65,5 +65,8 @@ int sp_inputs_note(struct sp_inputs *inputs, size_t input, bool loss, const char
 const struct sp_fact *sp_given_fact(const struct sp_given *input, const char *key);
 const char *sp_given_text(const struct sp_given *input, const char *key);
 int64_t sp_given_number(const struct sp_given *input, const char *key, int64_t otherwise);
+/* The lowest and the highest rate of sampling, Hz: merged recordings can have several. -1 unknown.
+ */
+void sp_given_rates(const struct sp_given *input, int64_t *ret_lowest, int64_t *ret_highest);
 
 #endif

@@ -225,11 +225,12 @@ static int add_lanes(struct sp_summary *summary, const struct sp_given *input,
 static void find_cost(struct sp_summary *summary, const struct sp_given *input)
 {
 	const char *cost = sp_given_text(input, "probe_ns");
-	int64_t hz = sp_profile_info(input->profile)->hz;
+	int64_t hz, highest;
 
-	if (hz < 0)
-		hz = sp_given_number(input, "sample_hz", -1);
-	if (hz >= 0)
+	sp_given_rates(input, &hz, &highest);
+	if (hz != highest)
+		summary->hz = -1;
+	else if (hz >= 0)
 		summary->hz = summary->hz == -2 || summary->hz == hz ? hz : -1;
 	if (cost && isnan(summary->probe_ns))
 		summary->probe_ns = strtod(cost, NULL);

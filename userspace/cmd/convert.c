@@ -19,6 +19,7 @@
 #include "formats/wire.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/units.h"
+#include "userspace/export/write_rows.h"
 
 #define SHOW_NS 100000000 /* between two states of the progress */
 
@@ -105,7 +106,12 @@ int sp_convert_check_directory(const char *path)
 int sp_convert_check_output(const struct sp_convert *convert, const char *path)
 {
 	struct stat out, in;
+	size_t length = strlen(path);
 
+	if (length && path[length - 1] == '/') {
+		sp_log_error("%s is the name of a directory: name a file in it with -o", path);
+		return -1;
+	}
 	if (lstat(path, &out) < 0)
 		return sp_convert_check_directory(path);
 	if (stat(path, &out) == 0) {
@@ -189,6 +195,27 @@ void sp_convert_say_failure(const char *path, int code, const struct sp_error *e
 	sp_log_error("%s was not made: %s", path, error->text);
 	if (code == -ENOSPC || code == -EDQUOT || code == -EROFS || code == -EFBIG)
 		sp_log_hint("Write it where there is room, with -o.");
+}
+
+/* ---- the result ---- */
+
+uint32_t sp_convert_count_ranks(struct sp_profile *profile, bool samples)
+{
+	sp_cleanup(sp_freep) struct sp_write_row *rows = NULL;
+	const struct sp_profile_info *info = sp_profile_info(profile);
+	uint32_t count = 0, last = 0;
+	size_t n = info->n_rows;
+
+	if (samples && sp_write_list_rows(profile, &rows, &n, NULL) < 0)
+		return info->n_ranks; /* the writer had the same rows, so this cannot be */
+	/* Both stand by rank. */
+	for (size_t i = 0; i < n; i++) {
+		uint32_t rank = samples ? rows[i].rank : sp_profile_row(profile, (uint32_t)i)->rank;
+
+		count += !count || rank != last;
+		last = rank;
+	}
+	return n ? count : info->n_ranks;
 }
 
 /* ---- losses ---- */

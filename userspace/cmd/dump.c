@@ -115,6 +115,8 @@ static int show(struct sp_dump *dump, const char *path)
 		return 0;
 	fflush(dump->out);
 	sp_log_error("%s: %s", path, error.text);
+	if (r == -EISDIR)
+		sp_log_hint("Name a file in it; sp-report info %s tells what is there.", path);
 	return 1;
 }
 

@@ -314,9 +314,12 @@ static void say_result(struct export *export)
 	text = sp_export_left(export->convert.profile, left);
 	say_left(export, text);
 	if (!export->format->write_rank) {
-		sp_log_info("%s: %s rank%s, %s call%s", export->output,
-			    sp_show_count(info->n_ranks).text, sp_plural(info->n_ranks),
-			    sp_show_count(info->n_calls).text, sp_plural(info->n_calls));
+		uint32_t ranks =
+			sp_convert_count_ranks(export->convert.profile, export->format->fits == H5);
+
+		sp_log_info("%s: %s rank%s, %s call%s", export->output, sp_show_count(ranks).text,
+			    sp_plural(ranks), sp_show_count(info->n_calls).text,
+			    sp_plural(info->n_calls));
 		return;
 	}
 	for (size_t i = 0; i < export->parts.n; i++) {

@@ -183,12 +183,13 @@ static const char *find_label(const struct sp_found *found)
 static void say_result(struct import *import)
 {
 	const struct sp_profile_info *info = sp_profile_info(import->convert.profile);
+	uint32_t ranks = sp_convert_count_ranks(import->convert.profile, true);
 	struct stat st = {0};
 
 	sp_convert_say_losses(&import->convert);
 	stat(import->output, &st);
 	sp_log_info("%s: %s rank%s, %s region%s, %s call%s, %s sample%s, %s", import->output,
-		    sp_show_count(info->n_ranks).text, sp_plural(info->n_ranks),
+		    sp_show_count(ranks).text, sp_plural(ranks),
 		    sp_show_count(info->n_regions).text, sp_plural(info->n_regions),
 		    sp_show_count(info->n_calls).text, sp_plural(info->n_calls),
 		    sp_show_count(info->n_samples).text, sp_plural(info->n_samples),

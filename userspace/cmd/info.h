@@ -31,6 +31,8 @@ void sp_info_line(const char *title, const char *format, ...) SP_PRINTF(2, 3);
 void sp_info_count(const char *title, int64_t count);
 /* "2.000 s, from 1000.000000000 s to 1002.000000000 s of CLOCK_MONOTONIC" */
 void sp_info_span(int64_t start, int64_t end);
+/* Which facts above are not those of all ranks. */
+void sp_info_rank_facts(struct sp_profile *profile);
 /* A number, or null if it is negative. */
 void sp_info_json_count(struct sp_json *json, const char *key, int64_t count);
 

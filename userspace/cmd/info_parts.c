@@ -2,6 +2,8 @@
  *
  * info_parts.c - which optional parts a profile has.
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "userspace/base/cleanup.h"
@@ -80,6 +82,34 @@ static int add_tables(struct parts *parts, struct sp_profile *profile, struct sp
 	TABLE(rank_fact, rank_facts, "facts of ranks")
 #undef TABLE
 	return r;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void sp_info_rank_facts(struct sp_profile *profile)
+{
+	const struct sp_rank_fact_row *rows;
+	sp_cleanup(sp_freep) const char **keys = NULL;
+	sp_cleanup(sp_freep) char *text = NULL;
+	size_t n, size = 0, kept = 0;
+	FILE *out;
+
+	if (sp_profile_rank_facts(profile, &rows, &n, NULL) < 0 || !n)
+		return;
+	keys = calloc(n, sizeof(*keys));
+	out = open_memstream(&text, &size);
+	for (size_t i = 0; keys && i < n; i++)
+		keys[i] = rows[i].key;
+	if (keys)
+		qsort(keys, n, sizeof(*keys), compare_keys);
+	for (size_t i = 0; keys && out && i < n; i++)
+		if (!i || strcmp(keys[i], keys[i - 1]) != 0)
+			fprintf(out, "%s%s", kept++ ? ", " : "", keys[i]);
+	if (out && fclose(out) == 0 && keys)
+		sp_info_line("differ", "%s, by rank: sp-report dump --section rank_facts", text);
 }
 
 int sp_parts_of(struct sp_profile *profile, const char *ret_names[SP_PARTS], struct sp_error *error)

@@ -74,7 +74,7 @@ int sp_info_add(struct sp_info *rec, const struct sp_given *input, struct sp_err
 		add_known(&rec->threads, n_threads);
 	if (input->recording || n_processes)
 		add_known(&rec->processes, n_processes);
-	rec->losses_known |= input->recording != NULL;
+	rec->losses_known |= input->recording && !sp_given_number(input, "recorder_died", 0);
 	return 0;
 }
 
@@ -194,13 +194,17 @@ static void print_parts(struct sp_profile *profile)
 static void print_samples(const struct sp_given *input, const struct sp_info *rec)
 {
 	const struct sp_profile_info *info = sp_profile_info(input->profile);
-	int64_t hz = info->hz >= 0 ? info->hz : sp_given_number(input, "sample_hz", -1);
 	const char *event = sp_given_text(input, "sample_event");
+	int64_t hz, highest;
 
+	sp_given_rates(input, &hz, &highest);
 	if (rec->samples < 0)
 		sp_info_line("samples", "unknown");
 	else if (!rec->samples && hz <= 0)
 		sp_info_line("samples", "none");
+	else if (hz > 0 && hz != highest)
+		sp_info_line("samples", "%s at %" PRId64 " to %" PRId64 " Hz",
+			     sp_show_count((uint64_t)rec->samples).text, hz, highest);
 	else if (hz > 0)
 		sp_info_line("samples", "%s at %" PRId64 " Hz%s%s",
 			     sp_show_count((uint64_t)rec->samples).text, hz, event ? ", by " : "",
@@ -257,7 +261,10 @@ static void print_head(const struct sp_info *rec)
 	fact_line(input, "job", "job");
 	fact_line(input, "started", "timestamp");
 	sp_info_span(rec->start, rec->end);
-	fact_line(input, "ended", "stop_reason");
+	if (sp_given_number(input, "recorder_died", 0))
+		sp_info_line("ended", "unknown");
+	else
+		fact_line(input, "ended", "stop_reason");
 }
 
 void sp_info_print(const struct sp_info *rec, const struct sp_inputs *inputs)
@@ -276,6 +283,7 @@ void sp_info_print(const struct sp_info *rec, const struct sp_inputs *inputs)
 	print_samples(input, rec);
 	print_losses(rec);
 	print_parts(input->profile);
+	sp_info_rank_facts(input->profile);
 	print_probe_cost(input);
 }
 

@@ -2,6 +2,7 @@
  *
  * main.c - sp-report: finds the command and runs it.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,8 +82,11 @@ int main(int argc, char **argv)
 			status = commands[i].run(argc - parser.next, argv + parser.next);
 	if (status < 0)
 		return unknown_command(argv[parser.next]);
+	errno = 0;
 	if (fflush(stdout) || ferror(stdout)) {
-		sp_log_error("the output could not be written");
+		/* What failed while it was printed has left no reason. */
+		sp_log_error("the output could not be written%s%s", errno ? ": " : "",
+			     errno ? strerror(errno) : "");
 		return 1;
 	}
 	return status;
