@@ -409,21 +409,23 @@ def test_run(report):
 
 def test_lanes(report):
     """Threads are lanes if they have calls, whatever the table says of these."""
-    report.put("l/a.spt", spt(0, {"solve": [(10, 50), (20, 60), (30, 40), (100, 110)]}))
+    report.put("l/a.spt", spt(0, {"solve": [(20, 60), (10, 50), (60, 70), (100, 110)]}))
     report.expect(["export", "json", "l/a.spt", "-o", "l/a.json", "-q"], 0)
     document = json.loads(report.get("l/a.json"))
     document["metadata"].update({"start_time_ns": 10, "finalize_time_ns": 110})
     document["threads"] = {"0": [{"index": i, "name": str(i), "ident": i, "native_id": i, "daemon": False, "start_ns": start,
                                   "end_ns": end, "cpu_ns": 0} for i, start, end in ((0, 0, -1), (1, 5, 55), (2, 0, 100))]}
-    document["regions"][0]["thread_ids"] = [0, 1, 0, 0]
+    document["regions"][0]["thread_ids"] = [1, 0, 0, 0]
     report.put("l/t.json", json.dumps(document).encode())
     report.expect(["import", "l/t.json", "-o", "l/t.h5", "-q"], 0)
     report.expect(["import", "l/t.json", "l/t.h5", "--renumber", "-o", "l/two.h5", "-q"], 0)
     for name, n in ("l/t.json", 1), ("l/t.h5", 1), ("l/two.h5", 2):
+        r = subprocess.run([report.program, "verify", name], cwd=report.work, text=True, capture_output=True)
+        check(r.returncode == 0 and "stands before" not in r.stdout + r.stderr, f"verify {name}: {r.stdout}{r.stderr}")
         summary = report.summary(name)
-        # 40 + 40 + 10 ns, of the 100 of thread 0 and the 50 of thread 1
+        # 40 + 40 + 10 + 10 ns, of the 100 of thread 0 and the 50 of thread 1
         check((summary["threads"], summary["thread_time_ns"]) == (2 * n, 150 * n), f"{name}: {summary}")
-        check(abs(summary["regions"][0]["share"] - 90 / 150) < 1e-9, f"{name}: {summary['regions']}")
+        check(abs(summary["regions"][0]["share"] - 100 / 150) < 1e-9, f"{name}: {summary['regions']}")
 
 
 def test_origin(report):

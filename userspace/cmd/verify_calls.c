@@ -35,6 +35,7 @@ struct scan {
 	struct sp_stats stats;
 	uint64_t cut[SP_CUT_KINDS];
 	int64_t before;	      /* start of the call before */
+	int64_t before_on;    /* its thread */
 	int64_t thread, task; /* seen in the table last */
 };
 
@@ -163,12 +164,15 @@ static int check_call(struct scan *scan, size_t i, uint64_t index)
 {
 	const struct sp_calls *calls = &scan->calls;
 	int64_t start = calls->start[i], end = calls->end[i];
+	int64_t thread = calls->thread ? calls->thread[i] : -1;
 
 	if (end < start)
 		warn(scan, SP_FIND_REVERSED, index);
-	if (index && start < scan->before)
+	/* scope-profiler has the calls of one thread after those of another. */
+	if (index && start < scan->before && thread == scan->before_on)
 		warn(scan, SP_FIND_UNORDERED, index);
 	scan->before = start;
+	scan->before_on = thread;
 	check_lanes(scan, i, index);
 	if (calls->child_ns && calls->child_ns[i] >= 0 && end >= start &&
 	    (uint64_t)calls->child_ns[i] > (uint64_t)end - (uint64_t)start)
