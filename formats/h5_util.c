@@ -69,7 +69,10 @@ static int failed(struct sp_error *error, int code, const char *what)
 	H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, &reason);
 	if (reason.no_memory)
 		code = -ENOMEM;
-	sp_error_set(error, code, 0, "%s: %s", what, reason.text ? reason.text : "libhdf5 failed");
+	sp_error_set(error, code, 0, "%s: %s%s", what, reason.text ? reason.text : "libhdf5 failed",
+		     reason.text && strstr(reason.text, "version number")
+			     ? " (perhaps a newer libhdf5 has written it, and is needed to read it)"
+			     : "");
 	H5Eclear2(H5E_DEFAULT);
 	return code;
 }

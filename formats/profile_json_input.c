@@ -96,7 +96,7 @@ static int unpack(struct sp_json_input *input, char *buffer, size_t size, size_t
 	stream->avail_out = (unsigned int)size;
 	while (stream->avail_out == size) {
 		bool end = false;
-		size_t got;
+		size_t got = 0;
 		int r = 0;
 
 		if (!stream->avail_in) {

@@ -59,7 +59,7 @@ static int read_thread(struct sp_json_profile *json, const struct sp_json_token 
 		FIELD(thread, "cpu_ns", sp_json_read_integer, cpu_ns),
 	};
 	struct sp_thread_row *row;
-	void *new;
+	void *new = NULL;
 	int r = sp_json_add_table_row(json, SP_H5_TABLE_thread, &json->threads_capacity,
 				      sizeof(*row), &new, error);
 
@@ -88,7 +88,7 @@ static int read_task(struct sp_json_profile *json, const struct sp_json_token *t
 		FIELD(task, "suspended_ns", sp_json_read_integer, suspended_ns),
 	};
 	struct sp_task_row *row;
-	void *new;
+	void *new = NULL;
 	int r = sp_json_add_table_row(json, SP_H5_TABLE_task, &json->tasks_capacity, sizeof(*row),
 				      &new, error);
 

@@ -287,6 +287,23 @@ static int name_profile(struct sp_profile *profile, const struct sp_merge_input 
 	return profile->path ? 0 : -ENOMEM;
 }
 
+/* A profile has at most INT64_MAX calls; statistics alone can claim any number. */
+static int refuse_overflow(const struct sp_merge *merge, struct sp_error *error)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < merge->n_parts; i++) {
+		uint64_t more = merge->parts[i].profile->info.n_calls;
+
+		if (more > INT64_MAX - n)
+			return sp_error_set(error, -SP_E_COUNT, 0,
+					    "more than %" PRId64 " calls cannot be in one profile",
+					    INT64_MAX);
+		n += more;
+	}
+	return 0;
+}
+
 static int join(struct sp_merge *merge, struct sp_error *error)
 {
 	int r = sp_merge_load_tables(merge, error);
@@ -295,6 +312,8 @@ static int join(struct sp_merge *merge, struct sp_error *error)
 		r = sp_merge_sort_ranks(merge, error);
 	if (!r)
 		r = refuse_mixture(merge, error);
+	if (!r)
+		r = refuse_overflow(merge, error);
 	if (!r)
 		r = sp_merge_place_tables(merge, error);
 	if (!r)

@@ -147,6 +147,10 @@ int sp_profile_add_row(struct sp_profile *profile, const struct sp_row *row, str
 		return sp_error_set(error, -SP_E_COUNT, 0,
 				    "region \"%.64s\" has the rank 4294967295, which none can have",
 				    profile->regions[row->region]);
+	if (row->stats.calls > INT64_MAX - profile->info.n_calls)
+		return sp_error_set(error, -SP_E_COUNT, 0,
+				    "has more than %" PRId64 " calls, as far as region \"%.64s\"",
+				    INT64_MAX, profile->regions[row->region]);
 	if (sp_array_reserve((void **)&profile->rows, &profile->rows_capacity, profile->info.n_rows,
 			     sizeof(*profile->rows)))
 		return sp_error_set(error, -ENOMEM, 0, "no memory");

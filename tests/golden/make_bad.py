@@ -201,6 +201,14 @@ def aggregate(file, _):
         put_data(file, f"rank_region_index/{name}", [value], "i8")
 
 
+def many_calls(file):
+    """On two ranks more calls than there can be."""
+    del file["rank_region_index"]
+    for name, values in (("region_ids", (0, 0)), ("ranks", (0, 1)), ("aggregate_counts", (2**63 - 1,) * 2), ("aggregate_totals", (33, 33)),
+                         ("aggregate_minimums", (5, 5)), ("aggregate_maximums", (15, 15)), ("aggregate_exclusives", (33, 33))):
+        put_data(file, f"rank_region_index/{name}", values, "i8")
+
+
 def filtered(number):
     """A column whose chunk claims a filter that need not be there."""
     def change(file):
@@ -318,6 +326,7 @@ def bad_h5():
     h5("lines-short", lambda file: lines(file, short="times"))
     h5("likwid-shape", lambda file: likwid(file, (3, 1)))
     h5("likwid-flat", lambda file: likwid(file, (2,)))
+    h5("aggregate-calls", many_calls, base=aggregate)
     h5("aggregate-short", replaced(index + "aggregate_totals", [], "i8"), base=aggregate)
     h5("old-lengths", replaced("rank0/regions/solve/end_times", [1], "i8"), base=old)
     bad_h5_bytes()
