@@ -13,6 +13,11 @@
  * Life cycle: open; add regions, begin a row and add its calls, again and again; add threads,
  * sites, samples and the other tables, and facts, in any order and also in between; commit; free.
  * After a failure only free() makes sense.
+ *
+ * Errors. Every call that can fail returns 0 or, with a sentence in its struct sp_error, -EINVAL
+ * for what contradicts the contract (said below; more than SP_PROFILE_MAX_REGIONS regions or
+ * SP_PROFILE_MAX_ROWS rows, too), -ENOMEM, or what the system says of the file: -ENOSPC, -EDQUOT,
+ * -EFBIG, -EIO, at whichever call the file is written.
  */
 #ifndef SP_FORMATS_H5_WRITE_H
 #define SP_FORMATS_H5_WRITE_H

@@ -3,12 +3,25 @@
  * profile_read.h - reads profiles of every format through one interface.
  *
  * Formats: .spt versions 1 and 2, .sps version 1 (both byte orders), HDF5 schemas 1 to 3, columnar
- * and aggregate, with or without /sp_trace. The format is told by the file's first bytes, never by
- * its name. Open reads the regions and rows (memory: proportional to them, not to calls or
- * samples); calls and samples are streamed; tables are read when first asked for.
+ * and aggregate, with or without /sp_trace, and JSON, plain or gzip. The format is told by the
+ * file's first bytes, never by its name. Open reads the regions and rows (memory: proportional to
+ * them, not to calls or samples); calls and samples are streamed; tables are read when asked for.
  *
  * libhdf5 itself can crash or hang on a damaged file; a caller that opens files of strangers opens
  * them with sp_profile_open_guarded(), which reads HDF5 in a child process with limits.
+ *
+ * Errors. Every call that can fail returns 0, or one of these and a sentence in the struct:
+ *
+ * - an -SP_E code: what is wrong with the content. Opening finds what concerns regions, rows and
+ *   the shape of the rest, a reading call what concerns the values that it reads.
+ * - -ENOTSUP: a filter that this libhdf5 does not have; calls of a file with statistics alone.
+ * - -EINVAL: a row, or calls, samples or frames, that the profile does not have.
+ * - -ENOMEM, and what the system says of the file (-ENOENT, -EACCES, -EISDIR, -EIO), or of the
+ *   temporary file that JSON needs in $TMPDIR, /var/tmp or /tmp (-ENOSPC).
+ * - of a guarded profile, those of profile_guard.h.
+ *
+ * After a reading call that failed the profile may still be used. Calls without a struct sp_error
+ * cannot fail; indices must be below the numbers of the info.
  */
 #ifndef SP_FORMATS_PROFILE_READ_H
 #define SP_FORMATS_PROFILE_READ_H
@@ -27,7 +40,7 @@ enum sp_format {
 	SP_FORMAT_JSON = 5,    /* scope-profiler's JSON profile, plain or gzip */
 };
 
-/* Looks at the first bytes. -SP_E_FORMAT if it is none of them. */
+/* Looks at the first bytes. -SP_E_FORMAT if it is none of them (the sentence lists them). */
 int sp_format_detect(const char *path, enum sp_format *ret_format, struct sp_error *error);
 /* "spt", "sps", "hdf5", "journal", "json". */
 const char *sp_format_name(enum sp_format format);
@@ -56,9 +69,11 @@ struct sp_profile_info {
 
 struct sp_profile;
 
-/* Opens @path. The info's start_time_ns is exact only after sp_profile_complete() if the file has
- * neither metadata nor statistics. */
+/* Opens @path; to be freed. -SP_E_FORMAT, -SP_E_VERSION, -SP_E_TRUNCATED … (FORMAT.md has for each
+ * format what a reader refuses); a journal is -SP_E_FORMAT, too. The info's start_time_ns is exact
+ * only after sp_profile_complete() if the file has neither metadata nor statistics. */
 int sp_profile_open(const char *path, struct sp_profile **ret_profile, struct sp_error *error);
+/* Also of guarded and merged profiles. NULL is fine. */
 void sp_profile_free(struct sp_profile *profile);
 const char *sp_profile_path(const struct sp_profile *profile);
 const struct sp_profile_info *sp_profile_info(const struct sp_profile *profile);
@@ -125,7 +140,8 @@ int sp_profile_extras(struct sp_profile *profile, const struct sp_extras **ret_e
 int sp_profile_event_metadata(struct sp_profile *profile, uint32_t row, char **ret_json,
 			      struct sp_error *error);
 
-/* Facts of /metadata, and of /sp_trace/meta, sorted by key. Lists are joined with ", ". */
+/* Facts of /metadata, and of /sp_trace/meta, sorted by key; none in .spt and .sps. Read once, valid
+ * until free. */
 int sp_profile_metadata(struct sp_profile *profile, const struct sp_fact **ret_facts, size_t *ret_n,
 			struct sp_error *error);
 int sp_profile_meta(struct sp_profile *profile, const struct sp_fact **ret_facts, size_t *ret_n,
