@@ -180,7 +180,7 @@ class Judge:
         done = self.verify("a spoiled chunk", unknown_part, chunk)
         check(done.returncode == 1 and "/unknown/thing: " in done.stderr, f"a spoiled chunk: {done.stderr}")
         done = self.verify("longer", None, longer)
-        check(done.returncode == 0 and "4 bytes lie behind the end" in done.stderr, f"longer: {done.stderr}")
+        check(done.returncode == 1 and "has 4 bytes behind the end" in done.stderr, f"longer: {done.stderr}")
 
     def metadata(self):
         """What calls were annotated with: a record for each call. Python's NaN is no JSON, so a text in it."""

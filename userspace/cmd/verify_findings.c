@@ -46,8 +46,6 @@ static const struct {
 				  "%s modules end before they start"},
 	[SP_FIND_SAMPLE_RANK] = {"a sample is of a rank that the profile does not have",
 				 "%s samples are of ranks that the profile does not have"},
-	[SP_FIND_BEYOND] = {"a byte lies behind the end of the HDF5 file",
-			    "%s bytes lie behind the end of the HDF5 file"},
 	[SP_FIND_METADATA] = {"the recording ended before it started",
 			      "the recording ended before it started"},
 	[SP_FIND_TICKS] = {"there are more samples than the timer ticked",

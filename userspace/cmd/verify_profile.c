@@ -363,8 +363,10 @@ static int verify_objects(struct sp_verdict *verdict, struct sp_profile *profile
 	}
 	verdict->objects = check.objects;
 	verdict->attributes = check.attributes;
-	if (check.beyond)
-		verdict->findings[SP_FIND_BEYOND].count = check.beyond;
+	if (r == 0 && check.beyond)
+		r = sp_error_set(&verdict->error, -SP_E_TRAILING, 0,
+				 "has %" PRIu64 " bytes behind the end of its HDF5 data",
+				 check.beyond);
 	return r;
 }
 
