@@ -251,8 +251,8 @@ def test_verify_journals(report):
     def packer():
         return journal.Packer(schema)
 
-    bad("died2.spj", data[:blocks[-1][0]],
-        f"ends without its end: the recorder died; recover keeps {blocks[-1][0]} of {blocks[-1][0]} bytes")
+    bad("died2.spj", data[:blocks[-1][0]], "has no event that ends the recording: the recorder died",
+        f"(at byte {blocks[-1][0]})")
     bad("cut.spj", data[:-1], "the last block is cut off", f"recover keeps {blocks[-1][0]} of {len(data) - 1} bytes")
     bad("schema.spj", data[:50], "ends inside its schema")
     bad("trailing.spj", data + b"x" * 40, "has 40 bytes behind its end event")

@@ -68,9 +68,8 @@ static int judge(struct sp_verdict *verdict, const struct sp_journal *journal,
 	if (!recording->ended)
 		return sp_error_set(
 			&verdict->error, -SP_E_TRUNCATED, good,
-			"ends without its end: the recorder died; recover keeps %" PRIu64
-			" of %" PRIu64 " bytes",
-			good, bytes);
+			"has no event that ends the recording: the recorder died, or is "
+			"still at work; sp-report recover makes files of what is there");
 	if (!ended)
 		return sp_error_set(&verdict->error, -SP_E_DAMAGED, 0,
 				    "has events behind the one that ends the recording");
