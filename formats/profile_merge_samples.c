@@ -37,30 +37,27 @@ int sp_merge_count_samples(struct sp_merge *merge, struct sp_error *error)
 	return 0;
 }
 
-/* The part that has this sample; of those that begin there the last, since others are empty. */
-static const struct sp_merge_part *part_of_sample(const struct sp_merge *merge, uint64_t sample)
+static uint64_t first_sample(const struct sp_merge_part *part)
 {
-	size_t low = 0, high = merge->n_parts;
-
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (merge->parts[middle].first_sample <= sample)
-			low = middle;
-		else
-			high = middle;
-	}
-	return &merge->parts[low];
+	return part->first_sample;
 }
 
-static const struct sp_merge_part *part_of_frame(const struct sp_merge *merge, uint64_t frame)
+static uint64_t first_frame(const struct sp_merge_part *part)
+{
+	return part->first_frame;
+}
+
+/* The part that has the sample or frame @at; of those that begin there the last, since others are
+ * empty. */
+static const struct sp_merge_part *part_of(const struct sp_merge *merge, uint64_t at,
+					   uint64_t (*first)(const struct sp_merge_part *))
 {
 	size_t low = 0, high = merge->n_parts;
 
 	while (high - low > 1) {
 		size_t middle = low + (high - low) / 2;
 
-		if (merge->parts[middle].first_frame <= frame)
+		if (first(&merge->parts[middle]) <= at)
 			low = middle;
 		else
 			high = middle;
@@ -94,7 +91,7 @@ int sp_merge_read_samples(struct sp_profile *profile, uint64_t first, size_t n,
 	struct sp_merge *merge = profile->implementation;
 
 	while (n) {
-		const struct sp_merge_part *part = part_of_sample(merge, first);
+		const struct sp_merge_part *part = part_of(merge, first, first_sample);
 		uint64_t own = first - part->first_sample;
 		uint64_t left = part->profile->info.n_samples - own;
 		size_t some = left < n ? (size_t)left : n;
@@ -118,7 +115,7 @@ int sp_merge_read_stack_offsets(struct sp_profile *profile, uint64_t first, size
 
 	/* Where one part ends the next one begins, so the last offset may be either's. */
 	for (;;) {
-		const struct sp_merge_part *part = part_of_sample(merge, first);
+		const struct sp_merge_part *part = part_of(merge, first, first_sample);
 		uint64_t own = first - part->first_sample;
 		uint64_t left = part->profile->info.n_samples - own;
 		size_t some = left < n ? (size_t)left : n;
@@ -142,7 +139,7 @@ int sp_merge_read_frames(struct sp_profile *profile, uint64_t first, size_t n, u
 	struct sp_merge *merge = profile->implementation;
 
 	while (n) {
-		const struct sp_merge_part *part = part_of_frame(merge, first);
+		const struct sp_merge_part *part = part_of(merge, first, first_frame);
 		uint64_t own = first - part->first_frame, left, some;
 		int r;
 
