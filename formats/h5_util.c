@@ -57,8 +57,10 @@ static herr_t keep_first(unsigned int n, const H5E_error2_t *entry, void *data)
 	if (n)
 		return 0;
 	reason->text = entry->desc;
-	reason->no_memory = entry->maj_num == H5E_RESOURCE &&
-			    (entry->min_num == H5E_NOSPACE || entry->min_num == H5E_CANTALLOC);
+	/* Some parts of libhdf5 say so in words alone. */
+	reason->no_memory = (entry->maj_num == H5E_RESOURCE &&
+			     (entry->min_num == H5E_NOSPACE || entry->min_num == H5E_CANTALLOC)) ||
+			    (entry->desc && strstr(entry->desc, "memory allocation failed"));
 	return 0;
 }
 
