@@ -9,23 +9,41 @@
 
 /* Fixed before the load. */
 struct sp_config {
-	__u32 queue_order; /* a CPU's queue has 1 << queue_order slots */
-	__u32 reserved;
+	__u32 queue_order;   /* a CPU's queue has 1 << queue_order slots */
+	__u32 stacks;	     /* enum sp_stack_mode */
+	__u32 kernel_stacks; /* 1: the kernel's frames, too */
+	__u32 copy_bytes;    /* of the user stack, with SP_STACKS_DWARF; a power of two, 512 to
+				SP_COPY_MOST */
 };
+
+enum sp_stack_mode {
+	SP_STACKS_NONE = 0,  /* samples are counted for their region; not even an address */
+	SP_STACKS_LEAF = 1,  /* the interrupted address */
+	SP_STACKS_FP = 2,    /* by frame pointers, as bpf_get_stack() does */
+	SP_STACKS_EH = 3,    /* by tables (formats/unwind.h) */
+	SP_STACKS_DWARF = 4, /* as EH, and a copy of the stack, which is unwound offline */
+};
+
+#define SP_COPY_MOST 65536
+
+/* Room for ranges (formats/unwind.h) of all processes together, and for chunks of tables. */
+#define SP_UNWIND_RANGES 131072
+#define SP_UNWIND_CHUNKS 512 /* 768 KiB each, taken when needed: 384 MiB at most */
 
 /* Changed while running; mapped by the loader. */
 struct sp_control {
-	__u32 enabled;	/* 0 stops all recording at once, before anything is detached */
-	__u32 iterate;	/* SP_ITERATE_* for the next run of the task iterator */
-	__u64 stopped;	/* ns: when enabled became 0, as the end of calls that are still open */
-	__u32 lanes;	/* made so far */
+	__u32 enabled;	 /* 0 stops all recording at once, before anything is detached */
+	__u32 iterate;	 /* SP_ITERATE_* for the next run of the task iterator */
+	__u64 stopped;	 /* ns: when enabled became 0, as the end of calls that are still open */
+	__u32 lanes;	 /* made so far */
 	__u32 processes; /* images made so far */
-	__u32 names;	/* run-time names so far */
-	__s32 live;	/* lanes that have not ended */
+	__u32 names;	 /* run-time names so far */
+	__s32 live;	 /* lanes that have not ended */
 };
 
 enum {
-	SP_ITERATE_FIND = 1,  /* give a lane to the threads of target processes and of their children */
+	SP_ITERATE_FIND =
+		1, /* give a lane to the threads of target processes and of their children */
 	SP_ITERATE_FLUSH = 2, /* emit the calls that are still open */
 };
 
@@ -38,7 +56,8 @@ enum {
  *   bits 0-31  number of the site of the first descriptor
  *   bits 32-63 address of the first descriptor - address of the probe, modulo 2^32
  */
-#define SP_COOKIE(first_distance, first_site) ((__u64)(__u32)(first_distance) << 32 | (__u32)(first_site))
+#define SP_COOKIE(first_distance, first_site) \
+	((__u64)(__u32)(first_distance) << 32 | (__u32)(first_site))
 #define SP_DESCRIPTOR_BYTES 32
 
 /* What a run-time name's descriptor in the program's memory holds: struct sp_region_dyn_ of
@@ -53,14 +72,15 @@ struct sp_dynamic_descriptor {
 
 #define SP_NEAR_STACKS 1024 /* a power of two; a page each */
 
-/* The queue of calls of a CPU: slots in a map that the loader maps, written without a lock and without
- * a call of a helper, which is most of what a BPF ring buffer costs. Slot n % size holds call n; with
- * lap = n / size, its word is 2 * lap while it is free for that call, and 2 * lap + 1 once the call
- * stands in it. A writer takes the next n by a compare-and-swap of `head`, fills the slot, and then
- * sets the word; the reader takes what is set, in order, and frees it for the next lap. */
+/* The queue of calls of a CPU: slots in a map that the loader maps, written without a lock and
+ * without a call of a helper, which is most of what a BPF ring buffer costs. Slot n % size holds
+ * call n; with lap = n / size, its word is 2 * lap while it is free for that call, and 2 * lap + 1
+ * once the call stands in it. A writer takes the next n by a compare-and-swap of `head`, fills the
+ * slot, and then sets the word; the reader takes what is set, in order, and frees it for the next
+ * lap. */
 struct sp_queue_ends {
-	__u64 head; /* next call to be written */
-	__u64 tail; /* next call to be read: the loader's */
+	__u64 head;	 /* next call to be written */
+	__u64 tail;	 /* next call to be read: the loader's */
 	__u64 unused[6]; /* a line of the cache each CPU */
 };
 

@@ -72,6 +72,25 @@ enum sp_sample_flag {
 	SP_SAMPLE_TRUNCATED = 1 << 1, /* the stack had more frames than were kept */
 };
 
+/* Why a user stack ends. All but COMPLETE and LEAF mean that callers are missing; such a stack ends
+ * with the frame whose caller could not be found. Append-only. */
+enum sp_stack_end {
+	SP_STACK_UNKNOWN = 0,	  /* an older recording */
+	SP_STACK_COMPLETE = 1,	  /* it reached the start of the thread */
+	SP_STACK_LEAF = 2,	  /* only the address was asked for */
+	SP_STACK_TRUNCATED = 3,	  /* more frames than fit */
+	SP_STACK_NO_MAPPING = 4,  /* an address that is in nothing that is known to be mapped */
+	SP_STACK_PENDING = 5,	  /* its module's table was still being made */
+	SP_STACK_NO_TABLE = 6,	  /* the module has no table, and frame pointers led nowhere */
+	SP_STACK_NO_RULE = 7,	  /* the table says nothing of this address, and frame pointers led nowhere */
+	SP_STACK_UNSUPPORTED = 8, /* the table's rule is beyond us */
+	SP_STACK_UNREADABLE = 9,  /* the stack's memory could not be read */
+	SP_STACK_NO_PROGRESS = 10, /* the caller's frame would lie below this one */
+	SP_STACK_BUSY = 11,	  /* the kernel did not give registers: in the middle of an exec or an exit */
+	SP_STACK_FRAME_POINTERS = 12, /* by frame pointers alone, to their end: may lack frames */
+	SP_STACK_END_MAX,
+};
+
 enum sp_task_cause {
 	SP_TASK_FOUND = 1, /* was there when the recording began */
 	SP_TASK_FORK = 2,  /* new process */

@@ -17,6 +17,7 @@
 #include <linux/types.h>
 
 #include "bpf/config.h"
+#include "formats/unwind.h"
 
 struct sp_bpf;
 
@@ -25,6 +26,9 @@ struct sp_bpf_options {
 	size_t sample_ring_bytes;  /* the same */
 	size_t control_ring_bytes; /* one */
 	unsigned max_sites;	   /* static sites, all images together */
+	unsigned stacks;	   /* enum sp_stack_mode */
+	bool kernel_stacks;
+	size_t copy_bytes; /* of the user stack, with SP_STACKS_DWARF */
 };
 
 /* Loads programs and maps; nothing is attached yet. */
@@ -70,6 +74,23 @@ struct sp_armed;
 int sp_bpf_arm(struct sp_bpf *bpf, int fd, const struct sp_bpf_probe *probes, size_t count,
 	       struct sp_armed **ret_armed);
 void sp_bpf_disarm(struct sp_armed *armed);
+
+/* ---- tables for unwinding (formats/unwind.h); all memory below is the kernel's, and ours to write
+ * ---- */
+
+/* SP_UNWIND_RULES rules, and SP_UNWIND_RANGES ranges. The kernel side checks whatever it finds
+ * there, so a change while it looks costs a stack, never more; still, give a place time (a second)
+ * before you use it anew. */
+struct sp_unwind_rule *sp_bpf_unwind_rules(const struct sp_bpf *bpf);
+struct sp_unwind_range *sp_bpf_unwind_ranges(const struct sp_bpf *bpf);
+/* Takes memory for one more chunk (768 KiB), numbered from 0; zeroed. -ENOSPC beyond
+ * SP_UNWIND_CHUNKS. */
+int sp_bpf_unwind_add_chunk(struct sp_bpf *bpf, struct sp_unwind_chunk **ret_chunk,
+			    uint32_t *ret_number);
+/* From now on, samples of the process image @process (as in a task event) are unwound with these
+ * ranges. A forked image without ranges of its own uses those of its parent. */
+int sp_bpf_unwind_set_space(struct sp_bpf *bpf, uint32_t process, struct sp_unwind_space space);
+int sp_bpf_unwind_forget_space(struct sp_bpf *bpf, uint32_t process);
 
 /* Runs the sampling program on a perf event. */
 int sp_bpf_attach_sampler(struct sp_bpf *bpf, int perf_fd);

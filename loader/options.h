@@ -22,7 +22,11 @@ struct sp_options {
 	uint64_t max_size;    /* bytes of the journal, 0 none */
 	double max_disk;      /* share of the file system in use, above 1 none */
 	uint64_t ring_bytes;  /* per CPU, 0: by the machine's memory */
-	bool breakpoints; /* never the fast way to a probe */
+	unsigned stacks;    /* enum sp_stack_mode of bpf/config.h; --stacks, default SP_STACKS_EH */
+	size_t copy_bytes;  /* of the stack, with SP_STACKS_DWARF (--stacks dwarf,BYTES) */
+	bool kernel_stacks; /* -k */
+	bool archive;	    /* --archive: copy the ELF files that were mapped into the recording */
+	bool breakpoints;   /* never the fast way to a probe */
 	bool as_root, keep_journal, quiet, verbose;
 };
 

@@ -59,13 +59,14 @@ int sp_sample(struct bpf_perf_event_data *ctx)
 	}
 	n = bpf_get_stack(ctx, rec->stack, sizeof(rec->stack), BPF_F_USER_STACK);
 	if (n < 8) {
-		rec->ev.stack_error = n < 0 ? n : 0;
+		rec->ev.stack_end = SP_STACK_BUSY;
 		rec->ev.ip = user_ip(ctx, task);
 		if (!rec->ev.ip) /* in the middle of an exec or an exit */
 			lose(SP_LOSS_STACK_UNREADABLE, 1);
 	} else {
 		rec->ev.ip = rec->stack[0];
 		rec->ev.tail_bytes = n;
+		rec->ev.stack_end = SP_STACK_FRAME_POINTERS;
 		if (n == sizeof(rec->stack))
 			rec->ev.head.flags |= SP_SAMPLE_TRUNCATED;
 	}

@@ -17,7 +17,7 @@ import tempfile
 # compiler, of libc or of the kernel (<linux/…>) may be included everywhere, except where NO_LIBC.
 OURS = {
     "usdt": [],
-    "bpf": ["bpf/", "formats/wire.h", "formats/events.def"],
+    "bpf": ["bpf/", "formats/wire.h", "formats/unwind.h", "formats/events.def"],
     "formats": ["formats/"],
     "userspace/base": ["userspace/base/"],
     "userspace/analysis": ["formats/", "userspace/base/", "userspace/analysis/"],
