@@ -17,33 +17,39 @@
 #include <linux/types.h>
 
 enum sp_unwind_kind {
-	SP_UNWIND_NONE = 0, /* nothing is known here: padding, hand-written code */
-	SP_UNWIND_OUTERMOST =
-		1, /* the stack ends here: the return address is undefined (_start, clone) */
-	SP_UNWIND_REG = 2,   /* CFA = reg + offset */
-	SP_UNWIND_DEREF = 3, /* CFA = *(reg + offset) + addend: realigned stacks */
-	SP_UNWIND_PLT =
-		4, /* CFA = sp + 8 + ((ip & 15) >= offset ? 8 : 0): entries of .plt (x86-64) */
-	SP_UNWIND_SIGNAL =
-		5,		   /* a signal frame: all registers of the caller stand in memory;
-				    * CFA = *(reg + offset), and fp and ra count from reg, not from the CFA.
-				    * The caller was interrupted, so its address is exact, not one after a call. */
+	SP_UNWIND_NONE = 0,	 /* nothing is known here: padding, hand-written code */
+	SP_UNWIND_OUTERMOST = 1, /* the stack ends here: the return address is undefined (_start) */
+	SP_UNWIND_REG = 2,	 /* CFA = reg + offset */
+	SP_UNWIND_DEREF = 3,	 /* CFA = *(reg + offset) + addend: realigned stacks */
+	SP_UNWIND_PLT = 4,	 /* CFA = sp + 8 + ((ip & 15) >= offset ? 8 : 0): .plt (x86-64) */
+	SP_UNWIND_SIGNAL = 5,	 /* a signal frame, see below: CFA = *(reg + offset) */
 	SP_UNWIND_UNSUPPORTED = 6, /* there is a rule that none of these can say */
 	SP_UNWIND_KINDS,
 };
+
+/* In a signal frame all registers of the caller stand in memory. fp and ra count from reg (its
+ * rules have SP_UNWIND_BY_REG). The caller was interrupted, so its address is exact, not the one
+ * after a call. */
 
 /* Where a caller's frame pointer or return address is. */
 #define SP_UNWIND_SAME (-32768)	     /* in its register still */
 #define SP_UNWIND_UNDEFINED (-32767) /* nobody knows (frame pointer only) */
 
+enum sp_unwind_flag {
+	SP_UNWIND_FP_BY_FP = 1 << 0, /* fp counts from the frame pointer register, not from the CFA:
+				      * realigned stacks of gcc */
+	SP_UNWIND_BY_REG = 1 << 1,   /* fp and ra count from reg, not from the CFA */
+};
+
 struct sp_unwind_rule {
 	__s32 offset; /* bytes */
 	__u8 kind;    /* enum sp_unwind_kind */
 	__u8 reg;     /* DWARF number, below SP_UNWIND_REGS */
-	__s16 fp;     /* in words from the CFA (SIGNAL: from reg), or SP_UNWIND_SAME, … */
-	__s16 ra; /* the same; x86-64: -1 as a rule. SAME: the link register, in the innermost frame
-		   */
-	__s16 addend; /* bytes, DEREF only */
+	__u8 flags;   /* enum sp_unwind_flag */
+	__s8 addend;  /* bytes, DEREF only */
+	__s16 fp;     /* in words from the CFA, or what a flag says, or SP_UNWIND_SAME, … */
+	__s16 ra;     /* the same; x86-64: -1 as a rule. SAME: in the link register, which only the
+		       * innermost frame and the one that a signal interrupted have */
 };
 
 #define SP_UNWIND_REGS 32
