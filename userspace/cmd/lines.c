@@ -207,32 +207,32 @@ static int read_input(struct sp_lines_input *input, const struct request *reques
 	struct sp_error error = {0};
 	int r = 0;
 
-	input->ranks = request->ranks;
-	input->n_ranks = request->n_ranks;
+	input->files.ranks = request->ranks;
+	input->files.n_ranks = request->n_ranks;
 	for (size_t i = 0; i < request->n_paths && r == 0; i++)
-		r = sp_lines_input_add(input, request->paths[i], &error);
+		r = sp_sample_files_add(&input->files, request->paths[i], &error);
 	if (r == 0)
 		r = sp_lines_input_read(input, &error);
 	if (r < 0) {
-		sp_log_error("%s: %s", input->failed ? input->failed : request->paths[0],
+		sp_log_error("%s: %s", input->files.failed ? input->files.failed : request->paths[0],
 			     error.text);
 		return r;
 	}
-	if (!input->samples) {
+	if (!input->files.samples) {
 		if (request->n_ranks)
 			sp_log_error("%s: no samples of these ranks", request->paths[0]);
-		else if (input->outside)
+		else if (input->files.outside)
 			sp_log_error(
 				"%s: none of the %s samples is in a region; .sps files keep no "
 				"others",
-				request->paths[0], sp_show_count(input->outside).text);
-		else if (input->line_profiles)
+				request->paths[0], sp_show_count(input->files.outside).text);
+		else if (input->files.line_profiles)
 			sp_log_error("%s: no samples, but %s line profile%s: sp-report dump "
 				     "--section lines %s",
-				     request->paths[0], sp_show_count(input->line_profiles).text,
-				     input->line_profiles == 1 ? "" : "s",
-				     input->with_line_profiles);
-		else if (input->foreign)
+				     request->paths[0], sp_show_count(input->files.line_profiles).text,
+				     input->files.line_profiles == 1 ? "" : "s",
+				     input->files.with_line_profiles);
+		else if (input->files.foreign)
 			sp_log_error("%s: no samples: they are in the .sps files of native "
 				     "programs, and in recordings of sp-trace",
 				     request->paths[0]);

@@ -91,18 +91,18 @@ void sp_lines_write_json(const struct sp_lines_view *view)
 
 	sp_json_open_object(&json, NULL);
 	sp_json_open_array(&json, "losses");
-	for (size_t i = 0; i < input->n_losses; i++) {
+	for (size_t i = 0; i < input->files.n_losses; i++) {
 		sp_json_open_object(&json, NULL);
-		sp_json_text(&json, "cause", input->losses[i].cause);
-		sp_json_unsigned(&json, "count", input->losses[i].count);
+		sp_json_text(&json, "cause", input->files.losses[i].cause);
+		sp_json_unsigned(&json, "count", input->files.losses[i].count);
 		sp_json_close_object(&json);
 	}
 	sp_json_close_array(&json);
-	sp_json_unsigned(&json, "samples", input->samples);
-	sp_json_unsigned(&json, "samples_in_kernel", input->in_kernel);
-	sp_json_unsigned(&json, "samples_not_stored", input->outside);
-	if (input->hz > 0)
-		sp_json_signed(&json, "hz", input->hz);
+	sp_json_unsigned(&json, "samples", input->files.samples);
+	sp_json_unsigned(&json, "samples_in_kernel", input->files.in_kernel);
+	sp_json_unsigned(&json, "samples_not_stored", input->files.outside);
+	if (input->files.hz > 0)
+		sp_json_signed(&json, "hz", input->files.hz);
 	else
 		sp_json_null(&json, "hz");
 	write_modules(&json, input);

@@ -87,39 +87,39 @@ static void note_losses(const struct style *style, const struct sp_lines_input *
 					  SP_LOSS_DISK, SP_LOSS_CONTROL_RING_FULL,
 					  SP_LOSS_PROGRAM_SKIPPED};
 
-	for (size_t i = 0; i < input->n_losses; i++)
+	for (size_t i = 0; i < input->files.n_losses; i++)
 		for (size_t k = 0; k < sp_array_size(causes); k++)
-			if (input->losses[i].count &&
-			    !strcmp(input->losses[i].cause, sp_loss_name(causes[k])))
+			if (input->files.losses[i].count &&
+			    !strcmp(input->files.losses[i].cause, sp_loss_name(causes[k])))
 				note(style, "%s lost: %s (%s)",
-				     sp_show_count(input->losses[i].count).text,
-				     input->losses[i].cause, sp_loss_help(causes[k]));
+				     sp_show_count(input->files.losses[i].count).text,
+				     input->files.losses[i].cause, sp_loss_help(causes[k]));
 }
 
 static void note_samples(const struct style *style, const struct sp_lines_input *input)
 {
-	if (input->outside)
+	if (input->files.outside)
 		note(style,
 		     "%s more sample%s fell outside of every region; .sps files only count them",
-		     sp_show_count(input->outside).text, input->outside == 1 ? "" : "s");
-	if (input->in_kernel)
+		     sp_show_count(input->files.outside).text, input->files.outside == 1 ? "" : "s");
+	if (input->files.in_kernel)
 		note(style,
 		     "%s of the samples were in the kernel; they count for the line that went "
 		     "there",
-		     sp_show_share((double)input->in_kernel / (double)input->samples).text);
+		     sp_show_share((double)input->files.in_kernel / (double)input->files.samples).text);
 }
 
 static bool changed_since(const struct sp_symbols_module *module,
 			  const struct sp_lines_input *input)
 {
-	return !*module->build_id && input->written.tv_sec &&
-	       module->changed.tv_sec > input->written.tv_sec;
+	return !*module->build_id && input->files.written.tv_sec &&
+	       module->changed.tv_sec > input->files.written.tv_sec;
 }
 
 static void note_module(const struct style *style, const struct sp_lines_input *input,
 			const struct sp_symbols_module *module, uint64_t samples)
 {
-	struct sp_shown share = sp_show_share((double)samples / (double)input->samples);
+	struct sp_shown share = sp_show_share((double)samples / (double)input->files.samples);
 
 	switch (module->status) {
 	case SP_SYMBOLS_CHANGED:
@@ -164,7 +164,7 @@ static void note_modules(const struct style *style, const struct sp_lines_input 
 		const struct sp_symbols_module *module =
 			sp_symbols_module(input->symbols, (uint32_t)i);
 		uint64_t samples = sp_lines_module_samples(input->lines, (uint32_t)i);
-		double share = (double)samples / (double)input->samples;
+		double share = (double)samples / (double)input->files.samples;
 
 		if (!samples)
 			continue;
@@ -342,7 +342,7 @@ static void show_region(const struct style *style, const struct sp_lines_view *v
 	sp_text_print(stdout, region->name ? region->name : SP_LINES_NO_REGION_NAME);
 	printf("%s  %s sample%s, %s of all\n", style->colour ? "\033[0m" : "",
 	       sp_show_count(region->samples).text, region->samples == 1 ? "" : "s",
-	       sp_show_share((double)region->samples / (double)view->input->samples).text);
+	       sp_show_share((double)region->samples / (double)view->input->files.samples).text);
 	if (folded)
 		show_rows(style, view, region, folded, n);
 	else
@@ -359,10 +359,10 @@ void sp_lines_show(const struct sp_lines_view *view)
 	note_samples(&style, input);
 	note_modules(&style, input);
 	note_sources(&style, view);
-	printf("%s sample%s", sp_show_count(input->samples).text, input->samples == 1 ? "" : "s");
-	if (input->hz > 0)
-		printf(" at %" PRId64 " Hz", input->hz);
-	printf(" from %zu %s\n", input->n_files, input->n_files == 1 ? "file" : "files");
+	printf("%s sample%s", sp_show_count(input->files.samples).text, input->files.samples == 1 ? "" : "s");
+	if (input->files.hz > 0)
+		printf(" at %" PRId64 " Hz", input->files.hz);
+	printf(" from %zu %s\n", input->files.n, input->files.n == 1 ? "file" : "files");
 	for (size_t i = 0; i < view->n_regions; i++)
 		show_region(&style, view, view->regions[i]);
 }

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * sample_files.c - see sample_files.h.
+ *
+ * Reads in pieces of a fixed size, so memory does not depend on the number of samples.
+ */
+#include "userspace/analysis/sample_files.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "formats/profile_guard.h"
+#include "userspace/base/array.h"
+#include "userspace/base/cleanup.h"
+
+#define CHUNK 8192
+
+SP_DEFINE_CLEANUP(struct sp_profile *, sp_profile_free);
+
+void sp_sample_files_init(struct sp_sample_files *files)
+{
+	*files = (struct sp_sample_files){.hz = INT64_MIN};
+}
+
+void sp_sample_files_done(struct sp_sample_files *files)
+{
+	for (size_t i = 0; i < files->n; i++)
+		free(files->paths[i]);
+	for (size_t i = 0; i < files->n_losses; i++)
+		free((char *)files->losses[i].cause);
+	free(files->paths);
+	free(files->losses);
+	free(files->failed);
+	free(files->with_line_profiles);
+	*files = (struct sp_sample_files){0};
+}
+
+/* ---- which files ---- */
+
+static int out_of_memory(struct sp_error *error)
+{
+	return sp_error_set(error, -ENOMEM, 0, "out of memory");
+}
+
+/* An error's text is about a file that it does not name: this one. */
+static int failed(struct sp_sample_files *files, int code, const char *path)
+{
+	free(files->failed);
+	files->failed = strdup(path);
+	return code;
+}
+
+/* Two names of one file count once: its samples must not. */
+static bool is_known(const struct sp_sample_files *files, const struct stat *status)
+{
+	struct stat other;
+
+	for (size_t i = 0; i < files->n; i++)
+		if (stat(files->paths[i], &other) == 0 && other.st_dev == status->st_dev &&
+		    other.st_ino == status->st_ino)
+			return true;
+	return false;
+}
+
+static int add_file(struct sp_sample_files *files, const char *path, struct sp_error *error)
+{
+	struct stat status;
+	char **file;
+
+	if (stat(path, &status) < 0) {
+		int r = -errno;
+
+		return sp_error_set(error, r, 0, "%s", strerrordesc_np(-r));
+	}
+	if (is_known(files, &status))
+		return 0;
+	file = sp_array_add(&files->paths, &files->n, &files->room);
+	if (file)
+		*file = strdup(path);
+	if (!file || !*file) {
+		files->n -= file != NULL;
+		return out_of_memory(error);
+	}
+	if (!files->written.tv_sec || status.st_mtim.tv_sec < files->written.tv_sec)
+		files->written = status.st_mtim;
+	return 0;
+}
+
+static bool has_suffix(const char *name, const char *suffix)
+{
+	size_t length = strlen(name), end = strlen(suffix);
+
+	return length > end && !strcmp(name + length - end, suffix);
+}
+
+static int is_sample_file(const struct dirent *entry)
+{
+	return has_suffix(entry->d_name, ".h5") || has_suffix(entry->d_name, ".sps");
+}
+
+/* What to point to where there are no samples. */
+static int note_line_profiles(struct sp_sample_files *files, struct sp_profile *profile,
+			      struct sp_error *error)
+{
+	const struct sp_extras *extras;
+	int r = sp_profile_extras(profile, &extras, error);
+
+	if (r < 0 || !extras->n_line_profiles)
+		return r;
+	files->line_profiles += extras->n_line_profiles;
+	if (!files->with_line_profiles)
+		files->with_line_profiles = strdup(sp_profile_path(profile));
+	return files->with_line_profiles ? 0 : out_of_memory(error);
+}
+
+/* True if the HDF5 file has samples of ours. Others (scope-profiler's own) have none. */
+static int has_samples(struct sp_sample_files *files, const char *path, bool *ret_has,
+		       struct sp_error *error)
+{
+	sp_cleanup(sp_profile_freep) struct sp_profile *profile = NULL;
+	int r = sp_profile_open_guarded(path, NULL, &profile, error);
+
+	if (r == 0)
+		*ret_has = sp_profile_info(profile)->n_samples > 0;
+	return r < 0 || *ret_has ? r : note_line_profiles(files, profile, error);
+}
+
+/* Adds one file of a directory. The names are sorted, so x.h5 comes before x.sps; @taken is the
+ * last .h5 that was added. */
+static int add_entry(struct sp_sample_files *files, const char *directory, const char *name,
+		     char *taken, struct sp_error *error)
+{
+	sp_cleanup(sp_freep) char *path = NULL;
+	bool wanted = true;
+	int r = 0;
+
+	if (asprintf(&path, "%s/%s", directory, name) < 0) {
+		path = NULL;
+		return out_of_memory(error);
+	}
+	if (has_suffix(name, ".h5")) {
+		r = has_samples(files, path, &wanted, error);
+		if (r == 0 && wanted)
+			snprintf(taken, NAME_MAX + 1, "%.*s", (int)strlen(name) - 3, name);
+	} else {
+		wanted = strlen(taken) != strlen(name) - 4 ||
+			 strncmp(taken, name, strlen(taken)) != 0;
+	}
+	if (r == 0 && wanted)
+		r = add_file(files, path, error);
+	return r < 0 ? failed(files, r, path) : r;
+}
+
+static int add_directory(struct sp_sample_files *files, const char *path, struct sp_error *error)
+{
+	char taken[NAME_MAX + 1] = "";
+	size_t before = files->n;
+	struct dirent **entries;
+	int n = scandir(path, &entries, is_sample_file, alphasort), r = 0;
+
+	if (n < 0) {
+		r = -errno;
+		return sp_error_set(error, r, 0, "%s", strerrordesc_np(-r));
+	}
+	for (int i = 0; i < n; i++) {
+		if (r == 0)
+			r = add_entry(files, path, entries[i]->d_name, taken, error);
+		free(entries[i]);
+	}
+	free(entries);
+	if (r == 0 && files->n == before && files->line_profiles)
+		r = sp_error_set(error, -ENOENT, 0,
+				 "no samples are in this directory, but line profiles: sp-report "
+				 "dump --section lines %s",
+				 files->with_line_profiles);
+	else if (r == 0 && files->n == before)
+		r = sp_error_set(error, -ENOENT, 0,
+				 "no .sps file and no .h5 file with samples is in this directory: "
+				 "record with sampling on (sp-trace -F 99)");
+	return r;
+}
+
+int sp_sample_files_add(struct sp_sample_files *files, const char *path, struct sp_error *error)
+{
+	struct stat status;
+	int r;
+
+	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+		r = add_directory(files, path, error);
+	else
+		r = add_file(files, path, error);
+	return r < 0 && !files->failed ? failed(files, r, path) : r;
+}
+
+/* ---- what stands in them ---- */
+
+bool sp_sample_files_wants(const struct sp_sample_files *files, uint32_t rank)
+{
+	for (size_t i = 0; i < files->n_ranks; i++)
+		if (files->ranks[i] == rank)
+			return true;
+	return !files->n_ranks;
+}
+
+int sp_sample_modules_read(struct sp_profile *profile, struct sp_symbols *symbols,
+			   struct sp_sample_modules *ret_modules, struct sp_error *error)
+{
+	struct sp_sample_modules modules = {0};
+	int r = sp_profile_modules(profile, &modules.rows, &modules.n, error);
+
+	if (r < 0)
+		return r;
+	modules.numbers = calloc(modules.n + 1, sizeof(*modules.numbers));
+	modules.biases = calloc(modules.n + 1, sizeof(*modules.biases));
+	if (!modules.numbers || !modules.biases)
+		r = -ENOMEM;
+	for (size_t i = 0; i < modules.n && r == 0; i++) {
+		r = sp_symbols_add_module(symbols, modules.rows[i].path, modules.rows[i].build_id,
+					  &modules.numbers[i]);
+		if (r == 0 && !sp_symbols_module(symbols, modules.numbers[i])->fixed_address)
+			modules.biases[i] = modules.rows[i].bias;
+	}
+	if (r < 0) {
+		sp_sample_modules_done(&modules);
+		return out_of_memory(error);
+	}
+	*ret_modules = modules;
+	return 0;
+}
+
+void sp_sample_modules_done(struct sp_sample_modules *modules)
+{
+	free(modules->numbers);
+	free(modules->biases);
+	*modules = (struct sp_sample_modules){0};
+}
+
+static int add_losses(struct sp_sample_files *files, struct sp_profile *profile,
+		      struct sp_error *error)
+{
+	const struct sp_loss_row *rows;
+	size_t n;
+	int r = sp_profile_losses(profile, &rows, &n, error);
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct sp_sample_loss *loss = NULL;
+
+		for (size_t k = 0; k < files->n_losses && !loss; k++)
+			if (!strcmp(files->losses[k].cause, rows[i].cause))
+				loss = &files->losses[k];
+		if (!loss) {
+			char *cause = strdup(rows[i].cause);
+
+			loss = cause ? sp_array_add(&files->losses, &files->n_losses,
+						    &files->losses_room)
+				     : NULL;
+			if (!loss) {
+				free(cause);
+				return out_of_memory(error);
+			}
+			loss->cause = cause;
+		}
+		loss->count += rows[i].count;
+	}
+	return r;
+}
+
+static int read_samples(struct sp_sample_files *files, struct sp_profile *profile,
+			const struct sp_sample_reader *reader, struct sp_error *error)
+{
+	uint64_t total = sp_profile_info(profile)->n_samples;
+	sp_cleanup(sp_freep) struct sp_sample_row *samples = calloc(CHUNK, sizeof(*samples));
+
+	if (!samples)
+		return out_of_memory(error);
+	for (uint64_t at = 0; at < total;) {
+		size_t n = total - at < CHUNK ? (size_t)(total - at) : CHUNK;
+		int r = sp_profile_read_samples(profile, at, n, samples, error);
+
+		for (size_t i = 0; i < n && r == 0; i++)
+			if (sp_sample_files_wants(files, samples[i].rank)) {
+				files->samples++;
+				files->in_kernel += samples[i].kernel != 0;
+			}
+		if (r == 0)
+			r = reader->take(reader->data, profile, samples, at, n, error);
+		if (r)
+			return r;
+		at += n;
+	}
+	return 0;
+}
+
+/* The facts that stand beside the samples. A .sps file is of one rank, which its samples carry too.
+ */
+static int read_facts(struct sp_sample_files *files, struct sp_profile *profile, uint64_t read,
+		      struct sp_error *error)
+{
+	const struct sp_profile_info *info = sp_profile_info(profile);
+	int64_t hz = info->hz;
+
+	if (info->format == SP_FORMAT_SPS && read == info->n_samples && info->ticks > 0 &&
+	    (uint64_t)info->ticks > info->n_samples)
+		files->outside += (uint64_t)info->ticks - info->n_samples;
+	if (info->format == SP_FORMAT_HDF5) {
+		const struct sp_fact *facts, *fact;
+		size_t n;
+		int r = sp_profile_meta(profile, &facts, &n, error);
+
+		if (r < 0)
+			return r;
+		fact = sp_fact_find(facts, n, "sample_hz");
+		if (fact && fact->is_number)
+			hz = fact->number;
+		files->has_outside = true;
+		files->foreign |= !sp_fact_find(facts, n, "recording_id");
+	} else {
+		files->foreign = true;
+	}
+	if (files->hz == INT64_MIN)
+		files->hz = hz;
+	else if (files->hz != hz)
+		files->hz = -1;
+	return 0;
+}
+
+static int read_file(struct sp_sample_files *files, const char *path,
+		     const struct sp_sample_reader *reader, struct sp_error *error)
+{
+	sp_cleanup(sp_profile_freep) struct sp_profile *profile = NULL;
+	uint64_t before = files->samples;
+	int r = sp_profile_open_guarded(path, NULL, &profile, error);
+
+	if (r == 0)
+		r = reader->begin(reader->data, profile, error);
+	if (r == 0)
+		r = read_samples(files, profile, reader, error);
+	if (r == 0 && reader->end)
+		r = reader->end(reader->data, profile, error);
+	if (r == 0)
+		r = read_facts(files, profile, files->samples - before, error);
+	if (r == 0)
+		r = add_losses(files, profile, error);
+	if (r == 0 && !sp_profile_info(profile)->n_samples)
+		r = note_line_profiles(files, profile, error);
+	return r;
+}
+
+int sp_sample_files_read(struct sp_sample_files *files, const struct sp_sample_reader *reader,
+			 struct sp_error *error)
+{
+	for (size_t i = 0; i < files->n; i++) {
+		int r = read_file(files, files->paths[i], reader, error);
+
+		if (r)
+			return failed(files, r, files->paths[i]);
+	}
+	return 0;
+}
