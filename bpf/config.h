@@ -12,8 +12,7 @@ struct sp_config {
 	__u32 queue_order;   /* a CPU's queue has 1 << queue_order slots */
 	__u32 stacks;	     /* enum sp_stack_mode */
 	__u32 kernel_stacks; /* 1: the kernel's frames, too */
-	__u32 copy_bytes;    /* of the user stack, with SP_STACKS_DWARF; a power of two, 512 to
-				SP_COPY_MOST */
+	__u32 copy_bytes;    /* of the user stack, with SP_STACKS_DWARF; a power of two */
 };
 
 enum sp_stack_mode {
@@ -24,6 +23,8 @@ enum sp_stack_mode {
 	SP_STACKS_DWARF = 4, /* as EH, and a copy of the stack, which is unwound offline */
 };
 
+#define SP_COPY_LEAST 512
+#define SP_COPY_DEFAULT 16384
 #define SP_COPY_MOST 65536
 
 /* Room for ranges (formats/unwind.h) of all processes together, and for chunks of tables. */

@@ -23,6 +23,7 @@
 #include <bpf/libbpf.h>
 
 #include "formats/wire.h"
+#include "loader/bpf_unwind.h"
 #include "loader/elf_limits.h"
 #include "sp_trace.skel.h"
 #include "userspace/base/cleanup.h"
@@ -50,6 +51,8 @@ struct sp_bpf {
 	struct bpf_link *fork, *exec, *exit, *iter;
 	uint64_t *sites; /* mapped */
 	size_t sites_bytes;
+	struct sp_bpf_tables tables;
+	bool has_tables;
 };
 
 struct sp_armed {
@@ -152,6 +155,17 @@ static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 	bpf_map__set_max_entries(s->maps.control_ring, (__u32)o->control_ring_bytes);
 	bpf_map__set_max_entries(s->maps.sites, o->max_sites);
 	bpf_map__set_max_entries(s->maps.losses, b->cpus * SP_LOSS_MAX);
+	s->rodata->config.stacks = o->stacks;
+	s->rodata->config.kernel_stacks = o->kernel_stacks;
+	s->rodata->config.copy_bytes = (__u32)o->copy_bytes;
+	b->has_tables = o->stacks == SP_STACKS_EH || o->stacks == SP_STACKS_DWARF;
+	b->tables = (struct sp_bpf_tables){
+		.ranges = s->maps.ranges,
+		.rules = s->maps.rules,
+		.chunks = s->maps.chunks,
+		.spaces = s->maps.spaces,
+	};
+	sp_bpf_tables_size(&b->tables, b->has_tables);
 	b->multi = kernel_has_multi();
 	b->begin = b->multi ? s->progs.sp_begin_multi : s->progs.sp_begin;
 	b->end = b->multi ? s->progs.sp_end_multi : s->progs.sp_end;
@@ -178,6 +192,8 @@ static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 	if (r == 0)
 		r = map_array(s->maps.call_ends, b->cpus * sizeof(*b->call_ends),
 			      (void **)&b->call_ends, &b->call_ends_bytes);
+	if (r == 0 && b->has_tables)
+		r = sp_bpf_tables_map(&b->tables);
 	if (r < 0) {
 		sp_log_error("cannot map the tables of the BPF programs: %s", strerror(-r));
 		return r;
@@ -395,6 +411,34 @@ void sp_bpf_disarm(struct sp_armed *armed)
 	free(armed);
 }
 
+struct sp_unwind_rule *sp_bpf_unwind_rules(const struct sp_bpf *b)
+{
+	return b->tables.rules_at;
+}
+
+struct sp_unwind_range *sp_bpf_unwind_ranges(const struct sp_bpf *b)
+{
+	return b->tables.ranges_at;
+}
+
+int sp_bpf_unwind_add_chunk(struct sp_bpf *b, struct sp_unwind_chunk **ret_chunk,
+			    uint32_t *ret_number)
+{
+	return sp_bpf_tables_add_chunk(&b->tables, ret_chunk, ret_number);
+}
+
+int sp_bpf_unwind_set_space(struct sp_bpf *b, uint32_t process, struct sp_unwind_space space)
+{
+	return bpf_map_update_elem(bpf_map__fd(b->tables.spaces), &process, &space, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+int sp_bpf_unwind_forget_space(struct sp_bpf *b, uint32_t process)
+{
+	return bpf_map_delete_elem(bpf_map__fd(b->tables.spaces), &process) ? -errno : 0;
+}
+
 int sp_bpf_attach_sampler(struct sp_bpf *b, int perf_fd)
 {
 	int prog = bpf_program__fd(b->skel->progs.sp_sample);
@@ -486,6 +530,7 @@ void sp_bpf_free(struct sp_bpf *b)
 	if (b->call_ends)
 		munmap(b->call_ends, b->call_ends_bytes);
 	close_all(b->sample_rings, b->cpus);
+	sp_bpf_tables_unmap(&b->tables);
 	sp_trace_bpf__destroy(b->skel);
 	free(b);
 }

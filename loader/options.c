@@ -4,7 +4,9 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/types.h>
 
+#include "bpf/config.h"
 #include "userspace/base/cli.h"
 #include "userspace/base/units.h"
 
@@ -18,12 +20,20 @@ enum key {
 	KEY_KEEP_JOURNAL,
 	KEY_BREAKPOINTS,
 	KEY_LIST,
+	KEY_STACKS,
+	KEY_ARCHIVE,
 };
 
 static const struct sp_option table[] = {
 	{"pid", 'p', "PID[,PID…]", "attach to running processes, and follow their children"},
 	{"output", 'o', "DIR", "write the recording into DIR (default: <program>.sp here)"},
 	{"frequency", 'F', "HZ", "stack samples a second and CPU (default 99; 0: none)"},
+	{"stacks", KEY_STACKS, "HOW",
+	 "how stacks are walked: eh (unwinding tables; default), fp (frame pointers),\n"
+	 "dwarf[,BYTES] (a copy of the stack), leaf (the address alone), none"},
+	{"kernel-stacks", 'k', NULL, "record the kernel's part of stacks, too"},
+	{"archive", KEY_ARCHIVE, NULL,
+	 "keep a copy of the programs and libraries that are sampled"},
 	{"duration", KEY_DURATION, "TIME", "end after TIME, such as 10s, 500ms, 2m"},
 	{"formats", KEY_FORMATS, "LIST", "files to write: h5, sps, spt (default h5,sps)"},
 	{"max-size", KEY_MAX_SIZE, "SIZE", "end when the journal has grown to SIZE, such as 2G"},
@@ -105,6 +115,38 @@ static int check_formats(const char *list)
 	}
 }
 
+/* --stacks HOW. */
+static int take_stacks(struct sp_options *o, const char *arg)
+{
+	static const char *const names[] = {
+		[SP_STACKS_NONE] = "none", [SP_STACKS_LEAF] = "leaf",	[SP_STACKS_FP] = "fp",
+		[SP_STACKS_EH] = "eh",	   [SP_STACKS_DWARF] = "dwarf",
+	};
+	size_t n = strcspn(arg, ",");
+	uint64_t bytes;
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strlen(names[i]) != n || memcmp(names[i], arg, n))
+			continue;
+		o->stacks = i;
+		if (!arg[n])
+			return 0;
+		if (i != SP_STACKS_DWARF)
+			return sp_cli_usage_error(
+				&cli, "only --stacks dwarf takes a size, not '%s'", arg);
+		if (sp_parse_size(arg + n + 1, &bytes) < 0 || bytes < SP_COPY_LEAST ||
+		    bytes > SP_COPY_MOST || bytes & (bytes - 1))
+			return sp_cli_usage_error(&cli,
+						  "--stacks dwarf,BYTES wants a power of two from "
+						  "512 to 64K, not '%s'",
+						  arg + n + 1);
+		o->copy_bytes = bytes;
+		return 0;
+	}
+	return sp_cli_usage_error(&cli, "--stacks wants eh, fp, dwarf, leaf or none, not '%s'",
+				  arg);
+}
+
 static int take(struct sp_options *o, int key, const char *arg)
 {
 	uint64_t n;
@@ -155,6 +197,14 @@ static int take(struct sp_options *o, int key, const char *arg)
 	case KEY_KEEP_JOURNAL:
 		o->keep_journal = true;
 		return 0;
+	case KEY_STACKS:
+		return take_stacks(o, arg);
+	case 'k':
+		o->kernel_stacks = true;
+		return 0;
+	case KEY_ARCHIVE:
+		o->archive = true;
+		return 0;
 	case KEY_LIST:
 		o->list = "";
 		return 0;
@@ -189,7 +239,13 @@ static int check(struct sp_options *o, int argc, char **argv, int next)
 
 int sp_options_parse(int argc, char **argv, struct sp_options *ret_options, int *ret_status)
 {
-	struct sp_options o = {.formats = "h5,sps", .hz = 99, .max_disk = 0.9};
+	struct sp_options o = {
+		.formats = "h5,sps",
+		.hz = 99,
+		.max_disk = 0.9,
+		.stacks = SP_STACKS_EH,
+		.copy_bytes = SP_COPY_DEFAULT,
+	};
 	struct sp_cli_parser parser = sp_cli_parse(&cli, argc, argv);
 	const char *arg;
 	int key, status = 0;

@@ -68,6 +68,9 @@ static int open_bpf(struct sp_session *s)
 		.sample_ring_bytes = sample_ring_bytes(s->options->hz),
 		.control_ring_bytes = 4u << 20,
 		.max_sites = MAX_SITES,
+		.stacks = s->options->hz ? s->options->stacks : SP_STACKS_NONE,
+		.kernel_stacks = s->options->kernel_stacks,
+		.copy_bytes = s->options->copy_bytes,
 	};
 	r = sp_bpf_new(&s->sizes, &s->bpf);
 	if (r == 0)
