@@ -106,6 +106,7 @@ LINKS = {
     "sp-report": r"libbpf",
     "sp-elf": r"libbpf|libhdf5",
     "sp-libs": r"libbpf|libhdf5|libdw|libelf",
+    "sp-unwind": r"libbpf|libhdf5|libdebuginfod",
     "sp-selftest": r"libbpf|libhdf5|libdw|libelf",
 }
 

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * unwind_make.c - from entries in a file's order to one table in the order of addresses.
+ *
+ * Which entry counts where several are for one address: that of .eh_frame before that of
+ * .debug_frame, which is taken only for code of which .eh_frame says nothing at all; else the one
+ * that begins first, then the one that stands first. Entries for what is not executable code of
+ * this file (of functions that the linker threw out) do not count.
+ *
+ * Invariant: rows ascend strictly, no two neighbours have one rule, all lie within executable
+ * segments or at their end.
+ */
+#include "loader/helpers/unwind_make.h"
+
+#include <dwarf.h>
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loader/helpers/elf_file.h"
+#include "loader/helpers/unwind_cfi.h"
+#include "loader/helpers/unwind_file.h"
+#include "userspace/base/array.h"
+
+#define MAX_FDES (4u << 20)
+#define MAX_CIES (1u << 20)
+#define RULE_SLOTS 16384u /* a power of two, twice SP_UNWIND_LIMIT_RULES */
+
+struct cie {
+	uint64_t offset; /* in its section */
+	struct sp_cfi_cie cfi;
+};
+
+struct cies {
+	struct cie *at; /* in ascending order */
+	size_t count, room;
+	size_t last; /* that was asked for */
+};
+
+struct fde {
+	uint64_t start, end;
+	uint64_t from; /* begins to count, at start or later */
+	const struct sp_cfi_cie *cie;
+	const uint8_t *program;
+	uint32_t bytes;
+};
+
+struct fdes {
+	struct fde *at;
+	size_t count, room;
+};
+
+struct maker {
+	struct sp_elf_file file;
+	const struct sp_cfi_machine *machine;
+	struct sp_unwind_section section[2]; /* .eh_frame, .debug_frame */
+	struct cies cies[2];
+	struct fdes fdes[2];
+	struct sp_unwind_table *table;
+	size_t rows_room, rules_room;
+	uint16_t slots[RULE_SLOTS]; /* number of the rule + 1 */
+	uint64_t from;		    /* of the FDE at hand */
+	bool rules_full;
+	struct sp_error *err;
+};
+
+static int no_memory(struct maker *m)
+{
+	return sp_error_set(m->err, -ENOMEM, 0, "its call frame information takes too much memory");
+}
+
+/* ---- entries ---- */
+
+static int add_cie(struct maker *m, struct cies *cies, uint64_t offset, const Dwarf_CIE *entry)
+{
+	struct cie *grown;
+
+	if (cies->count == MAX_CIES)
+		return sp_error_set(m->err, -SP_E_COUNT, offset,
+				    "its call frame information has more than %u CIEs", MAX_CIES);
+	grown = sp_array_grow(cies->at, cies->count, &cies->room, sizeof(*grown));
+	if (!grown)
+		return no_memory(m);
+	cies->at = grown;
+	grown[cies->count].offset = offset;
+	sp_cfi_cie_read(entry, m->machine, &grown[cies->count++].cfi);
+	return 0;
+}
+
+static const struct sp_cfi_cie *find_cie(struct cies *cies, uint64_t offset)
+{
+	size_t low = 0, high = cies->count;
+
+	if (cies->last < cies->count && cies->at[cies->last].offset == offset)
+		return &cies->at[cies->last].cfi;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (cies->at[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == cies->count || cies->at[low].offset != offset)
+		return NULL;
+	cies->last = low;
+	return &cies->at[low].cfi;
+}
+
+static bool is_code(const struct sp_elf_file *file, uint64_t start, uint64_t end)
+{
+	uint64_t unused;
+
+	return start && start < end &&
+	       sp_elf_file_offset(file, start, end - start, PF_X, &unused) == 0;
+}
+
+static int add_fde(struct maker *m, size_t which, const Dwarf_FDE *entry)
+{
+	const struct sp_unwind_section *section = &m->section[which];
+	const struct sp_cfi_cie *cie = find_cie(&m->cies[which], entry->CIE_pointer);
+	struct sp_bytes in = {entry->start, entry->end, false};
+	uint64_t place = section->address + (uint64_t)(entry->start - section->bytes);
+	struct fdes *fdes = &m->fdes[which];
+	struct fde fde = {.cie = cie}, *grown;
+	uint64_t length;
+
+	if (!cie || !sp_cfi_read_address(&in, cie->encoding, place, &fde.start) ||
+	    !sp_cfi_read_address(&in, cie->encoding & 0x07, 0, &length))
+		return 0;
+	if (cie->sized)
+		sp_bytes_block(&in, sp_bytes_uleb(&in));
+	if (in.broken || __builtin_add_overflow(fde.start, length, &fde.end) ||
+	    !is_code(&m->file, fde.start, fde.end))
+		return 0;
+	fde.from = fde.start;
+	fde.program = in.at;
+	fde.bytes = (uint32_t)(in.end - in.at);
+	if (fdes->count == MAX_FDES)
+		return sp_error_set(m->err, -SP_E_COUNT, 0,
+				    "its call frame information has more than %u FDEs", MAX_FDES);
+	grown = sp_array_grow(fdes->at, fdes->count, &fdes->room, sizeof(fde));
+	if (!grown)
+		return no_memory(m);
+	fdes->at = grown;
+	fdes->at[fdes->count++] = fde;
+	return 0;
+}
+
+/* All entries of one kind. CIEs first: an FDE may stand before its own. */
+static int walk(struct maker *m, size_t which, bool cies)
+{
+	static const unsigned char ident[EI_NIDENT] = {ELFMAG0,	   ELFMAG1,	ELFMAG2,   ELFMAG3,
+						       ELFCLASS64, ELFDATA2LSB, EV_CURRENT};
+	struct sp_unwind_section *section = &m->section[which];
+	Elf_Data data = {.d_buf = section->bytes, .d_size = section->size, .d_type = ELF_T_BYTE};
+	Dwarf_Off at = 0, next = 0;
+	Dwarf_CFI_Entry entry;
+	int r = 0;
+
+	while (r == 0 && at < section->size) {
+		int said = dwarf_next_cfi(ident, &data, section->eh_frame, at, &next, &entry);
+
+		if (said > 0)
+			break;
+		if (said < 0 && (next <= at || next > section->size)) {
+			/* No way to tell where the next one begins. */
+			if (!section->open_end)
+				sp_error_set(m->err, -SP_E_DAMAGED, at,
+					     "its %s is damaged, and counts only up to there",
+					     section->eh_frame ? ".eh_frame" : ".debug_frame");
+			break;
+		}
+		if (said == 0 && dwarf_cfi_cie_p(&entry) == cies)
+			r = cies ? add_cie(m, &m->cies[which], at, &entry.cie)
+				 : add_fde(m, which, &entry.fde);
+		at = next;
+	}
+	return r;
+}
+
+/* ---- their order ---- */
+
+/* By start, stable: the linker has sorted most of them, and qsort() may take calls that are
+ * forbidden here. */
+static void merge_runs(const struct fde *from, struct fde *to, size_t n, size_t width)
+{
+	for (size_t low = 0; low < n; low += 2 * width) {
+		size_t middle = low + width < n ? low + width : n;
+		size_t high = low + 2 * width < n ? low + 2 * width : n;
+		size_t a = low, b = middle;
+
+		for (size_t i = low; i < high; i++)
+			to[i] = b == high || (a < middle && from[a].start <= from[b].start)
+					? from[a++]
+					: from[b++];
+	}
+}
+
+static int sort(struct maker *m, struct fdes *fdes)
+{
+	struct fde *other;
+	size_t sorted = 1;
+
+	while (sorted < fdes->count && fdes->at[sorted - 1].start <= fdes->at[sorted].start)
+		sorted++;
+	if (sorted >= fdes->count)
+		return 0;
+	other = malloc(fdes->room * sizeof(*other));
+	if (!other)
+		return no_memory(m);
+	for (size_t width = 1; width < fdes->count; width *= 2) {
+		struct fde *was = fdes->at;
+
+		merge_runs(was, other, fdes->count, width);
+		fdes->at = other;
+		other = was;
+	}
+	free(other);
+	return 0;
+}
+
+/* Makes them disjoint. */
+static void cut(struct fdes *fdes)
+{
+	uint64_t end = 0;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < fdes->count; i++) {
+		struct fde fde = fdes->at[i];
+
+		if (fde.end <= end)
+			continue;
+		if (fde.from < end)
+			fde.from = end;
+		end = fde.end;
+		fdes->at[kept++] = fde;
+	}
+	fdes->count = kept;
+}
+
+/* Of .debug_frame, what lies wholly in the gaps of .eh_frame. Both are sorted and disjoint. */
+static void keep_in_gaps(const struct fdes *eh, struct fdes *debug)
+{
+	size_t kept = 0, next = 0;
+
+	for (size_t i = 0; i < debug->count; i++) {
+		struct fde fde = debug->at[i];
+
+		while (next < eh->count && eh->at[next].end <= fde.from)
+			next++;
+		if (next == eh->count || eh->at[next].from >= fde.end)
+			debug->at[kept++] = fde;
+	}
+	debug->count = kept;
+}
+
+/* ---- rows ---- */
+
+static uint32_t hash_rule(const struct sp_unwind_rule *rule)
+{
+	uint32_t words[3], hash = 0;
+
+	memcpy(words, rule, sizeof(words));
+	for (size_t i = 0; i < 3; i++)
+		hash = (hash ^ words[i]) * 0x9e3779b1u, hash ^= hash >> 15;
+	return hash;
+}
+
+static int add_rule(struct maker *m, const struct sp_unwind_rule *rule, uint16_t *ret_number)
+{
+	struct sp_unwind_table *table = m->table;
+	uint32_t slot = hash_rule(rule) & (RULE_SLOTS - 1);
+	struct sp_unwind_rule *grown;
+
+	for (; m->slots[slot]; slot = (slot + 1) & (RULE_SLOTS - 1)) {
+		if (memcmp(&table->rules_at[m->slots[slot] - 1], rule, sizeof(*rule)))
+			continue;
+		*ret_number = (uint16_t)(m->slots[slot] - 1);
+		return 0;
+	}
+	/* The last one is kept for what finds no place. */
+	if (table->rules >= SP_UNWIND_LIMIT_RULES - 1 && rule->kind != SP_UNWIND_UNSUPPORTED) {
+		m->rules_full = true;
+		return add_rule(m, &(struct sp_unwind_rule){.kind = SP_UNWIND_UNSUPPORTED},
+				ret_number);
+	}
+	grown = sp_array_grow(table->rules_at, table->rules, &m->rules_room, sizeof(*grown));
+	if (!grown)
+		return no_memory(m);
+	table->rules_at = grown;
+	grown[table->rules] = *rule;
+	*ret_number = (uint16_t)table->rules;
+	m->slots[slot] = (uint16_t)++table->rules;
+	return 0;
+}
+
+static int make_room(struct maker *m)
+{
+	struct sp_unwind_table *table = m->table;
+	size_t room = m->rows_room ? m->rows_room * 2 : 4096;
+	uint64_t *pc;
+	uint16_t *rule;
+
+	if (table->rows < m->rows_room)
+		return 0;
+	if (table->rows == SP_UNWIND_LIMIT_ROWS)
+		return sp_error_set(m->err, -SP_E_COUNT, 0,
+				    "its call frame information has more than %u rows",
+				    SP_UNWIND_LIMIT_ROWS);
+	pc = realloc(table->pc, room * sizeof(*pc));
+	if (!pc)
+		return no_memory(m);
+	table->pc = pc;
+	rule = realloc(table->rule, room * sizeof(*rule));
+	if (!rule)
+		return no_memory(m);
+	table->rule = rule;
+	m->rows_room = room;
+	return 0;
+}
+
+/* @pc is not below the last row's. */
+static int add_row(struct maker *m, uint64_t pc, uint16_t number)
+{
+	struct sp_unwind_table *table = m->table;
+	int r;
+
+	if (table->rows && table->pc[table->rows - 1] == pc)
+		table->rows--;
+	if ((table->rows ? table->rule[table->rows - 1] : 0) == number)
+		return 0;
+	r = make_room(m);
+	if (r < 0)
+		return r;
+	table->pc[table->rows] = pc;
+	table->rule[table->rows++] = number;
+	return 0;
+}
+
+static int take_row(uint64_t pc, const struct sp_unwind_rule *rule, void *arg)
+{
+	struct maker *m = arg;
+	uint16_t number;
+	int r = add_rule(m, rule, &number);
+
+	return r < 0 ? r : add_row(m, pc < m->from ? m->from : pc, number);
+}
+
+static int make_rows(struct maker *m)
+{
+	const struct fdes *eh = &m->fdes[0], *debug = &m->fdes[1];
+	size_t a = 0, b = 0;
+	int r = 0;
+
+	while (r == 0 && (a < eh->count || b < debug->count)) {
+		const struct fde *fde =
+			b == debug->count || (a < eh->count && eh->at[a].from < debug->at[b].from)
+				? &eh->at[a++]
+				: &debug->at[b++];
+
+		m->from = fde->from;
+		r = sp_cfi_run(fde->cie, fde->start, fde->end,
+			       (struct sp_bytes){fde->program, fde->program + fde->bytes, false},
+			       take_row, m);
+		if (r == 0)
+			r = add_row(m, fde->end, 0);
+	}
+	return r;
+}
+
+/* ---- all of it ---- */
+
+static int take_segments(struct maker *m)
+{
+	struct sp_unwind_table *table = m->table;
+
+	for (size_t i = 0; i < m->file.segment_count; i++) {
+		const struct sp_elf_segment *s = &m->file.segments[i];
+
+		if (!(s->flags & PF_X))
+			continue;
+		if (table->segments == SP_UNWIND_LIMIT_SEGMENTS)
+			return sp_error_set(m->err, -SP_E_COUNT, 0,
+					    "it has more than %u executable segments",
+					    SP_UNWIND_LIMIT_SEGMENTS);
+		table->segment[table->segments++] = (struct sp_unwind_segment){
+			.address = s->address, .file_offset = s->offset, .file_size = s->bytes};
+	}
+	return 0;
+}
+
+static int make(struct maker *m, int fd)
+{
+	const struct sp_unwind_rule none = {0};
+	uint16_t unused;
+	int r = sp_elf_file_open(&m->file, fd);
+
+	if (r < 0)
+		return r;
+	m->machine = sp_cfi_machine_find(m->file.machine);
+	if (!m->machine)
+		return -ENOTSUP;
+	r = take_segments(m);
+	if (r == 0)
+		r = sp_unwind_sections_read(&m->file, &m->section[0], &m->section[1], m->err);
+	if (r == 0)
+		r = add_rule(m, &none, &unused);
+	for (size_t i = 0; i < 2 && r == 0; i++) {
+		r = walk(m, i, true);
+		if (r == 0)
+			r = walk(m, i, false);
+		if (r == 0)
+			r = sort(m, &m->fdes[i]);
+		if (r == 0)
+			cut(&m->fdes[i]);
+	}
+	if (r < 0)
+		return r;
+	keep_in_gaps(&m->fdes[0], &m->fdes[1]);
+	r = make_rows(m);
+	if (r == 0 && m->rules_full)
+		sp_error_set(m->err, -SP_E_COUNT, 0,
+			     "it has more than %u different rules; the others do not count",
+			     SP_UNWIND_LIMIT_RULES);
+	return r == 0 && m->table->rows == 0 ? -SP_E_MISSING : r;
+}
+
+int sp_unwind_make(int fd, struct sp_unwind_table *ret_table, struct sp_error *err)
+{
+	struct sp_unwind_table table = {0};
+	struct maker *m = calloc(1, sizeof(*m));
+	int r;
+
+	if (!m)
+		return sp_error_set(err, -ENOMEM, 0, "out of memory");
+	m->table = &table;
+	m->err = err;
+	r = make(m, fd);
+	sp_elf_file_close(&m->file);
+	for (size_t i = 0; i < 2; i++) {
+		free(m->section[i].bytes);
+		free(m->cies[i].at);
+		free(m->fdes[i].at);
+	}
+	free(m);
+	if (r < 0)
+		sp_unwind_table_clear(&table);
+	else
+		*ret_table = table;
+	return r;
+}
