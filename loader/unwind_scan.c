@@ -82,10 +82,13 @@ static uint64_t now_ms(void)
 static int call_back(struct batch *batch, size_t index, struct sp_unwind_table *table, int error,
 		     const char *why)
 {
+	uint64_t before = now_ms();
 	int r = batch->cb(index, table, error, why, batch->arg);
 
 	if (r < 0)
 		batch->stop = r;
+	/* That was not the helper's time. */
+	batch->start += now_ms() - before;
 	return r < 0 ? r : 0;
 }
 
