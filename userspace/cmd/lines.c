@@ -16,9 +16,9 @@
 #include "userspace/base/units.h"
 #include "userspace/cmd/command.h"
 #include "userspace/cmd/lines_view.h"
+#include "userspace/cmd/sample_notes.h"
 
 #define DEFAULT_TOP 10
-#define MAX_RANKS 65536
 
 SP_DEFINE_CLEANUP(struct sp_symbols *, sp_symbols_free);
 SP_DEFINE_CLEANUP(struct sp_lines *, sp_lines_free);
@@ -68,7 +68,7 @@ struct request {
 	char **paths, **regions;
 	size_t n_paths, paths_room, n_regions, regions_room;
 	uint32_t *ranks;
-	size_t n_ranks, ranks_room;
+	size_t n_ranks;
 	uint64_t top;
 	bool top_given, json, csv, no_source;
 	enum sp_lines_attribution attribution;
@@ -82,36 +82,6 @@ static void request_done(struct request *request)
 }
 
 /* ---- the command line ---- */
-
-/* "0,4-7" */
-static bool parse_ranks(struct request *request, const char *list)
-{
-	sp_cleanup(sp_freep) char *copy = strdup(list);
-	char *rest = copy, *part;
-
-	if (!copy)
-		return false;
-	while ((part = strsep(&rest, ","))) {
-		char *to = strchr(part, '-');
-		uint64_t first, last;
-
-		if (to)
-			*to++ = '\0';
-		if (sp_parse_count(part, 0, INT32_MAX, &first) < 0 ||
-		    sp_parse_count(to ? to : part, first, INT32_MAX, &last) < 0 ||
-		    last - first >= MAX_RANKS)
-			return false;
-		for (; first <= last; first++) {
-			uint32_t *rank = sp_array_add(&request->ranks, &request->n_ranks,
-						      &request->ranks_room);
-
-			if (!rank)
-				return false;
-			*rank = (uint32_t)first;
-		}
-	}
-	return true;
-}
 
 static bool add_text(char ***texts, size_t *n, size_t *room, const char *text)
 {
@@ -141,7 +111,7 @@ static int take_option(struct request *request, int key, const char *arg)
 			return sp_cli_usage_error(&cli, "--top takes a number, not \"%s\"", arg);
 		break;
 	case KEY_RANK:
-		if (!parse_ranks(request, arg))
+		if (sp_parse_ranks(arg, &request->ranks, &request->n_ranks) < 0)
 			return sp_cli_usage_error(
 				&cli, "--rank takes ranks such as 0,4-7, not \"%s\"", arg);
 		break;
@@ -214,35 +184,10 @@ static int read_input(struct sp_lines_input *input, const struct request *reques
 	if (r == 0)
 		r = sp_lines_input_read(input, &error);
 	if (r < 0) {
-		sp_log_error("%s: %s", input->files.failed ? input->files.failed : request->paths[0],
-			     error.text);
+		sp_sample_say_failure(&input->files, request->paths[0], &error);
 		return r;
 	}
-	if (!input->files.samples) {
-		if (request->n_ranks)
-			sp_log_error("%s: no samples of these ranks", request->paths[0]);
-		else if (input->files.outside)
-			sp_log_error(
-				"%s: none of the %s samples is in a region; .sps files keep no "
-				"others",
-				request->paths[0], sp_show_count(input->files.outside).text);
-		else if (input->files.line_profiles)
-			sp_log_error("%s: no samples, but %s line profile%s: sp-report dump "
-				     "--section lines %s",
-				     request->paths[0], sp_show_count(input->files.line_profiles).text,
-				     input->files.line_profiles == 1 ? "" : "s",
-				     input->files.with_line_profiles);
-		else if (input->files.foreign)
-			sp_log_error("%s: no samples: they are in the .sps files of native "
-				     "programs, and in recordings of sp-trace",
-				     request->paths[0]);
-		else
-			sp_log_error("%s: no samples: was the recording made with -F 0, or too "
-				     "short?",
-				     request->paths[0]);
-		return -ENODATA;
-	}
-	return 0;
+	return sp_sample_check_any(&input->files, request->paths[0]);
 }
 
 static const char *region_name(const struct sp_lines_region *region)

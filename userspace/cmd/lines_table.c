@@ -7,21 +7,19 @@
  * (lines_fold.h) before the hottest are chosen.
  */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "formats/codec.h"
-#include "formats/wire.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/log.h"
 #include "userspace/base/text.h"
 #include "userspace/base/units.h"
 #include "userspace/cmd/lines_fold.h"
 #include "userspace/cmd/lines_view.h"
+#include "userspace/cmd/sample_notes.h"
 
 #define MAX_FUNCTION 48 /* columns */
 #define MIN_FUNCTION 20
@@ -63,125 +61,22 @@ static const char *base_name(const char *path)
 
 /* ---- what to know before reading the tables ---- */
 
-static void note(const struct style *style, const char *format, ...) SP_PRINTF(2, 3);
-static void note(const struct style *style, const char *format, ...)
+static void note_kernel(const struct sp_sample_files *files)
 {
-	sp_cleanup(sp_freep) char *text = NULL, *safe = NULL;
-	va_list args;
-	int n;
-
-	va_start(args, format);
-	n = vasprintf(&text, format, args);
-	va_end(args);
-	if (n < 0)
-		text = NULL;
-	safe = text ? sp_text_escape(text) : NULL;
-	printf("%snote: %s%s\n", style->colour ? "\033[33m" : "", safe ? safe : "",
-	       style->colour ? "\033[0m" : "");
+	if (files->in_kernel)
+		sp_sample_note(stdout,
+			       "%s of the samples were in the kernel; they count for the line that "
+			       "went there",
+			       sp_show_share((double)files->in_kernel / (double)files->samples)
+				       .text);
 }
 
-/* Losses that make samples, or where they belong, missing. */
-static void note_losses(const struct style *style, const struct sp_lines_input *input)
+static uint64_t module_samples(const void *data, uint32_t module)
 {
-	static const unsigned causes[] = {SP_LOSS_SAMPLE_RING_FULL, SP_LOSS_SAMPLE_THROTTLED,
-					  SP_LOSS_DISK, SP_LOSS_CONTROL_RING_FULL,
-					  SP_LOSS_PROGRAM_SKIPPED};
-
-	for (size_t i = 0; i < input->files.n_losses; i++)
-		for (size_t k = 0; k < sp_array_size(causes); k++)
-			if (input->files.losses[i].count &&
-			    !strcmp(input->files.losses[i].cause, sp_loss_name(causes[k])))
-				note(style, "%s lost: %s (%s)",
-				     sp_show_count(input->files.losses[i].count).text,
-				     input->files.losses[i].cause, sp_loss_help(causes[k]));
+	return sp_lines_module_samples(data, module);
 }
 
-static void note_samples(const struct style *style, const struct sp_lines_input *input)
-{
-	if (input->files.outside)
-		note(style,
-		     "%s more sample%s fell outside of every region; .sps files only count them",
-		     sp_show_count(input->files.outside).text, input->files.outside == 1 ? "" : "s");
-	if (input->files.in_kernel)
-		note(style,
-		     "%s of the samples were in the kernel; they count for the line that went "
-		     "there",
-		     sp_show_share((double)input->files.in_kernel / (double)input->files.samples).text);
-}
-
-static bool changed_since(const struct sp_symbols_module *module,
-			  const struct sp_lines_input *input)
-{
-	return !*module->build_id && input->files.written.tv_sec &&
-	       module->changed.tv_sec > input->files.written.tv_sec;
-}
-
-static void note_module(const struct style *style, const struct sp_lines_input *input,
-			const struct sp_symbols_module *module, uint64_t samples)
-{
-	struct sp_shown share = sp_show_share((double)samples / (double)input->files.samples);
-
-	switch (module->status) {
-	case SP_SYMBOLS_CHANGED:
-		note(style,
-		     "%s is not the build that was recorded (its build-id differs), so its samples "
-		     "(%s) have no lines: record again, or put the old build back",
-		     module->path, share.text);
-		break;
-	case SP_SYMBOLS_MISSING:
-		if (module->path[0] != '[') /* [vdso] and its like are no files */
-			note(style, "%s cannot be read (%s), so its samples (%s) have no lines%s",
-			     module->path, module->reason, share.text,
-			     module->path[0] == '/'
-				     ? ""
-				     : ": its path is a relative one, so run sp-report in the "
-				       "directory that the program was started in");
-		break;
-	case SP_SYMBOLS_DAMAGED:
-		note(style, "%s: %s; its samples (%s) may lack lines", module->path, module->reason,
-		     share.text);
-		break;
-	default:
-		if (changed_since(module, input))
-			note(style,
-			     "%s was changed after the recording, which has no build-id to "
-			     "compare: "
-			     "its lines (%s of the samples) may be wrong",
-			     module->path, share.text);
-	}
-}
-
-/* All modules without debug information in one note; those with under 0.5 % are not worth it. */
-static void note_modules(const struct style *style, const struct sp_lines_input *input)
-{
-	sp_cleanup(sp_freep) char *list = NULL;
-	size_t size, n = 0;
-	FILE *stream = open_memstream(&list, &size);
-
-	if (!stream)
-		return;
-	for (size_t i = 0; i < sp_symbols_n_modules(input->symbols); i++) {
-		const struct sp_symbols_module *module =
-			sp_symbols_module(input->symbols, (uint32_t)i);
-		uint64_t samples = sp_lines_module_samples(input->lines, (uint32_t)i);
-		double share = (double)samples / (double)input->files.samples;
-
-		if (!samples)
-			continue;
-		note_module(style, input, module, samples);
-		if (module->status == SP_SYMBOLS_NAMES && share >= 0.005)
-			fprintf(stream, "%s%s (%s)", n++ ? ", " : "", base_name(module->path),
-				sp_show_share(share).text);
-	}
-	fclose(stream);
-	if (n && list)
-		note(style,
-		     "no debug information, shown as ??:0: %s; build with -g, or install debug "
-		     "symbols",
-		     list);
-}
-
-static void note_sources(const struct style *style, const struct sp_lines_view *view)
+static void note_sources(const struct sp_lines_view *view)
 {
 	const char *told = NULL;
 
@@ -193,9 +88,10 @@ static void note_sources(const struct style *style, const struct sp_lines_view *
 			sp_lines_source(view, row, &state);
 			if (state != SP_SOURCE_NEWER || row->file == told)
 				continue;
-			note(style,
-			     "%s was changed after the program was built: its text is not shown",
-			     row->file);
+			sp_sample_note(
+				stdout,
+				"%s was changed after the program was built: its text is not shown",
+				row->file);
 			told = row->file;
 		}
 }
@@ -354,11 +250,20 @@ void sp_lines_show(const struct sp_lines_view *view)
 {
 	const struct sp_lines_input *input = view->input;
 	struct style style = find_style();
+	struct sp_sample_modules_note modules = {
+		.files = &input->files,
+		.symbols = input->symbols,
+		.samples_of = module_samples,
+		.data = input->lines,
+		.lacking = "lines",
+		.unnamed = "shown as ??:0",
+	};
 
-	note_losses(&style, input);
-	note_samples(&style, input);
-	note_modules(&style, input);
-	note_sources(&style, view);
+	sp_sample_note_losses(stdout, &input->files);
+	sp_sample_note_outside(stdout, &input->files);
+	note_kernel(&input->files);
+	sp_sample_note_modules(stdout, &modules);
+	note_sources(view);
 	printf("%s sample%s", sp_show_count(input->files.samples).text, input->files.samples == 1 ? "" : "s");
 	if (input->files.hz > 0)
 		printf(" at %" PRId64 " Hz", input->files.hz);

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * sample_notes.c - see sample_notes.h.
+ */
+#include "userspace/cmd/sample_notes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/codec.h"
+#include "formats/wire.h"
+#include "userspace/base/array.h"
+#include "userspace/base/cleanup.h"
+#include "userspace/base/table.h"
+#include "userspace/base/text.h"
+#include "userspace/base/units.h"
+
+#define MAX_RANKS 65536
+#define WORTH_A_NOTE 0.005 /* of the samples */
+
+int sp_parse_ranks(const char *list, uint32_t **ret_ranks, size_t *ret_n)
+{
+	sp_cleanup(sp_freep) char *copy = strdup(list);
+	size_t room = *ret_n;
+	char *rest = copy, *part;
+
+	if (!copy)
+		return -ENOMEM;
+	while ((part = strsep(&rest, ","))) {
+		char *to = strchr(part, '-');
+		uint64_t first, last;
+
+		if (to)
+			*to++ = '\0';
+		if (sp_parse_count(part, 0, INT32_MAX, &first) < 0 ||
+		    sp_parse_count(to ? to : part, first, INT32_MAX, &last) < 0 ||
+		    last - first >= MAX_RANKS)
+			return -EINVAL;
+		for (; first <= last; first++) {
+			uint32_t *rank = sp_array_add(ret_ranks, ret_n, &room);
+
+			if (!rank)
+				return -ENOMEM;
+			*rank = (uint32_t)first;
+		}
+	}
+	return 0;
+}
+
+void sp_sample_say_failure(const struct sp_sample_files *files, const char *path,
+			   const struct sp_error *error)
+{
+	sp_log_error("%s: %s", files->failed ? files->failed : path, error->text);
+}
+
+int sp_sample_check_any(const struct sp_sample_files *files, const char *path)
+{
+	if (files->samples)
+		return 0;
+	if (files->n_ranks)
+		sp_log_error("%s: no samples of these ranks", path);
+	else if (files->outside)
+		sp_log_error("%s: none of the %s samples is in a region; .sps files keep no others",
+			     path, sp_show_count(files->outside).text);
+	else if (files->line_profiles)
+		sp_log_error("%s: no samples, but %s line profile%s: sp-report dump --section "
+			     "lines %s",
+			     path, sp_show_count(files->line_profiles).text,
+			     files->line_profiles == 1 ? "" : "s", files->with_line_profiles);
+	else if (files->foreign)
+		sp_log_error("%s: no samples: they are in the .sps files of native programs, and "
+			     "in recordings of sp-trace",
+			     path);
+	else
+		sp_log_error("%s: no samples: was the recording made with -F 0, or too short?",
+			     path);
+	return -ENODATA;
+}
+
+/* ---- notes ---- */
+
+void sp_sample_note(FILE *out, const char *format, ...)
+{
+	sp_cleanup(sp_freep) char *text = NULL, *safe = NULL;
+	bool colours = sp_has_colours(out);
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vasprintf(&text, format, args);
+	va_end(args);
+	if (n < 0)
+		text = NULL;
+	safe = text ? sp_text_escape(text) : NULL;
+	fprintf(out, "%snote: %s%s\n", colours ? "\033[33m" : "", safe ? safe : "(out of memory)",
+		colours ? "\033[0m" : "");
+}
+
+void sp_sample_note_losses(FILE *out, const struct sp_sample_files *files)
+{
+	static const unsigned causes[] = {SP_LOSS_SAMPLE_RING_FULL, SP_LOSS_SAMPLE_THROTTLED,
+					  SP_LOSS_DISK, SP_LOSS_CONTROL_RING_FULL,
+					  SP_LOSS_PROGRAM_SKIPPED};
+
+	for (size_t i = 0; i < files->n_losses; i++)
+		for (size_t k = 0; k < sp_array_size(causes); k++)
+			if (files->losses[i].count &&
+			    !strcmp(files->losses[i].cause, sp_loss_name(causes[k])))
+				sp_sample_note(out, "%s lost: %s (%s)",
+					       sp_show_count(files->losses[i].count).text,
+					       files->losses[i].cause, sp_loss_help(causes[k]));
+}
+
+void sp_sample_note_outside(FILE *out, const struct sp_sample_files *files)
+{
+	if (files->outside)
+		sp_sample_note(out,
+			       "%s more sample%s fell outside of every region; .sps files only "
+			       "count them",
+			       sp_show_count(files->outside).text, files->outside == 1 ? "" : "s");
+}
+
+static bool changed_since(const struct sp_symbols_module *module,
+			  const struct sp_sample_files *files)
+{
+	return !*module->build_id && files->written.tv_sec &&
+	       module->changed.tv_sec > files->written.tv_sec;
+}
+
+static void note_module(FILE *out, const struct sp_sample_modules_note *note,
+			const struct sp_symbols_module *module, uint64_t samples)
+{
+	struct sp_shown share = sp_show_share((double)samples / (double)note->files->samples);
+
+	switch (module->status) {
+	case SP_SYMBOLS_CHANGED:
+		sp_sample_note(out,
+			       "%s is not the build that was recorded (its build-id differs), so "
+			       "its samples (%s) have no %s: record again, or put the old build "
+			       "back",
+			       module->path, share.text, note->lacking);
+		break;
+	case SP_SYMBOLS_MISSING:
+		if (module->path[0] != '[') /* [vdso] and its like are no files */
+			sp_sample_note(out,
+				       "%s cannot be read (%s), so its samples (%s) have no %s%s",
+				       module->path, module->reason, share.text, note->lacking,
+				       module->path[0] == '/'
+					       ? ""
+					       : ": its path is a relative one, so run sp-report "
+						 "in the directory that the program was started "
+						 "in");
+		break;
+	case SP_SYMBOLS_DAMAGED:
+		sp_sample_note(out, "%s: %s; its samples (%s) may lack %s", module->path,
+			       module->reason, share.text, note->lacking);
+		break;
+	default:
+		if (changed_since(module, note->files))
+			sp_sample_note(out,
+				       "%s was changed after the recording, which has no build-id "
+				       "to compare: its %s (%s of the samples) may be wrong",
+				       module->path, note->lacking, share.text);
+	}
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+void sp_sample_note_modules(FILE *out, const struct sp_sample_modules_note *note)
+{
+	sp_cleanup(sp_freep) char *list = NULL;
+	size_t size, n = 0;
+	FILE *stream = open_memstream(&list, &size);
+
+	if (!stream)
+		return;
+	for (size_t i = 0; i < sp_symbols_n_modules(note->symbols); i++) {
+		const struct sp_symbols_module *module =
+			sp_symbols_module(note->symbols, (uint32_t)i);
+		uint64_t samples = note->samples_of(note->data, (uint32_t)i);
+		double share = (double)samples / (double)note->files->samples;
+
+		if (!samples)
+			continue;
+		note_module(out, note, module, samples);
+		if (module->status == SP_SYMBOLS_NAMES && share >= WORTH_A_NOTE)
+			fprintf(stream, "%s%s (%s)", n++ ? ", " : "", base_name(module->path),
+				sp_show_share(share).text);
+	}
+	fclose(stream);
+	if (n && list && note->unnamed)
+		sp_sample_note(out,
+			       "no debug information, %s: %s; build with -g, or install debug "
+			       "symbols",
+			       note->unnamed, list);
+}

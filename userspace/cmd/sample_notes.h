@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * sample_notes.h - what the commands that show samples have in common: the list of ranks on the
+ * command line, and what comes first in their reports.
+ */
+#ifndef SP_CMD_SAMPLE_NOTES_H
+#define SP_CMD_SAMPLE_NOTES_H
+
+#include <stdio.h>
+
+#include "userspace/analysis/sample_files.h"
+#include "userspace/base/log.h"
+
+/* "0,4-7". -EINVAL, or -ENOMEM; *@ret_ranks to be freed in any case. */
+int sp_parse_ranks(const char *list, uint32_t **ret_ranks, size_t *ret_n);
+
+/* Says why files could not be read. @path: where the files do not say. */
+void sp_sample_say_failure(const struct sp_sample_files *files, const char *path,
+			   const struct sp_error *error);
+/* 0 if there are samples; -ENODATA after saying why there are none. */
+int sp_sample_check_any(const struct sp_sample_files *files, const char *path);
+
+/* A line of its own: "note: …", yellow where there are colours. Safe for terminals. */
+void sp_sample_note(FILE *out, const char *format, ...) SP_PRINTF(2, 3);
+/* Losses that make samples, or where they belong, missing. */
+void sp_sample_note_losses(FILE *out, const struct sp_sample_files *files);
+/* Samples that .sps files only count. */
+void sp_sample_note_outside(FILE *out, const struct sp_sample_files *files);
+
+/* Modules whose files are not what was recorded, or cannot be read; those without debug information
+ * in one note. */
+struct sp_sample_modules_note {
+	const struct sp_sample_files *files;
+	const struct sp_symbols *symbols;
+	uint64_t (*samples_of)(const void *data, uint32_t module);
+	const void *data;
+	const char *lacking; /* what samples lack then: "lines" */
+	const char *unnamed; /* how code without debug information is shown; NULL: no such note */
+};
+
+void sp_sample_note_modules(FILE *out, const struct sp_sample_modules_note *note);
+
+#endif
