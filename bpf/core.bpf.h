@@ -44,7 +44,8 @@ struct lane {
 	__u32 announced; /* 0 if the control ring was full */
 	__u32 hidden; /* not sampled: a copy of the recorder that has yet to exec the command */
 	__u32 ended; /* no longer counted in control.live */
-	__u32 reserved;
+	__u32 parent; /* process that this one was forked from and has not left by an exec, 0 none:
+			 whose address space it has until it has ranges of its own */
 };
 
 _Static_assert(sizeof(struct lane) == SP_LANE_BYTES, "the doorkeeper reads lanes, too");

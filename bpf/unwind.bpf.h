@@ -5,12 +5,31 @@
  * What the tables hold was checked by the recorder, and is checked again here wherever a wrong value
  * could do more than end a stack: every index is masked, every loop is bounded, memory is read by
  * helpers that fail. So the recorder may change the tables at any moment.
+ *
+ * Where the walk stands is kept in a map's memory, not on the stack: the verifier of Linux 6.1 takes
+ * what bpf_loop() finds on the stack for what it was before the loop.
  */
 #ifndef SP_BPF_UNWIND_H
 #define SP_BPF_UNWIND_H
 
 #include "bpf/core.bpf.h"
 #include "formats/unwind.h"
+
+#ifdef __TARGET_ARCH_x86
+#define REG_FP 6
+#define REG_SP 7
+#define REG_COUNT 16
+#define RETURN_ADDRESS(word) (word)
+#else
+#define REG_FP 29
+#define REG_LR 30
+#define REG_SP 31
+#define REG_COUNT 32
+/* Without the bits that pointer authentication puts on top. */
+#define RETURN_ADDRESS(word) ((word) & ((1ull << 48) - 1))
+#endif
+#define ALL_KNOWN ((1ull << REG_COUNT) - 1)
+#define REG_BIT(reg) (1ull << ((reg) & (SP_UNWIND_REGS - 1)))
 
 /* Arrays of one large value each: once looked up, a search in them is plain loads. The loader makes
  * them small where no tables are used. */
@@ -61,5 +80,362 @@ struct {
 	__type(key, __u32); /* of the process image */
 	__type(value, struct sp_unwind_space);
 } spaces SEC(".maps");
+
+#define WORDS 16 /* of the stack, that one read takes; a power of two */
+#ifdef __TARGET_ARCH_x86
+#define SIGNAL_WORDS 17 /* of registers in a signal frame, as in sigcontext of <asm/sigcontext.h> */
+#define SIGNAL_FP 10	/* which of them is the frame pointer; the address is the last */
+#else
+#define SIGNAL_WORDS 33
+#define SIGNAL_FP 29
+#endif
+
+/* A walk in progress: the frame whose caller is to be found. */
+struct unwinder {
+	__u64 regs[SP_UNWIND_REGS]; /* by DWARF number */
+	__u64 known;		    /* a bit for each register whose value is known */
+	__u64 ip;
+	__u64 words[SIGNAL_WORDS > WORDS ? SIGNAL_WORDS : WORDS];
+	__u32 exact;	    /* ip is of the next instruction, not one after a call */
+	__u32 first, count; /* ranges of the address space */
+	__u32 last;	    /* the range that the last address was in */
+	__u32 at;	    /* where in `stack` the user's frames begin */
+	__u32 frames;	    /* so far */
+	__u32 signal_frames;
+	__u32 end; /* SP_STACK_* */
+};
+
+#define STACK_ROOM 256 /* a power of two, for masks */
+_Static_assert(SP_MAX_KERNEL_FRAMES + SP_MAX_FRAMES < STACK_ROOM &&
+		       SP_MAX_KERNEL_FRAMES < STACK_ROOM / 2,
+	       "the deepest stacks fit");
+
+/* A sample while it is made. perf_event programs neither nest nor move, so there is one on each CPU. */
+struct sample {
+	struct unwinder unwinder;
+	__u64 regs[SP_UNWIND_REGS]; /* as the walk began, for the copy of the stack */
+	struct pt_regs saved;	    /* those with which the thread entered the kernel */
+	struct sp_ev_sample ev; /* what is sent, from here on */
+	__u64 stack[STACK_ROOM];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sample);
+} samples SEC(".maps");
+
+/* What the steps of a walk are given. */
+struct walk {
+	struct sample *sample;
+	const struct ranges *ranges;
+	const struct rules *rules;
+};
+
+/* The last of @n things, n at least 1, that begin at or before @at: the search both in ranges and in
+ * rows is for (index = first, …), halving `n` each time. */
+#define SEARCH_STEPS 17
+_Static_assert(1 << SEARCH_STEPS >= SP_UNWIND_CHUNK_ROWS && 1 << SEARCH_STEPS >= SP_UNWIND_RANGES,
+	       "every row can be found");
+
+/* The range that an address is in, or NULL. */
+sp_inline const struct sp_unwind_range *find_range(const struct walk *w, __u64 address)
+{
+	struct unwinder *u = &w->sample->unwinder;
+	const struct sp_unwind_range *r = &w->ranges->at[u->last % SP_UNWIND_RANGES];
+	__u32 index = u->first, n = u->count;
+
+	if (address >= r->start && address < r->end)
+		return r;
+	for (int i = 0; i < SEARCH_STEPS && n > 1; i++) {
+		__u32 half = n >> 1;
+
+		if (w->ranges->at[(index + half) % SP_UNWIND_RANGES].start <= address)
+			index += half;
+		n -= half;
+	}
+	r = &w->ranges->at[index % SP_UNWIND_RANGES];
+	if (address < r->start || address >= r->end)
+		return NULL;
+	u->last = index;
+	return r;
+}
+
+/* The rule that holds at an address of a range that has a table; NONE if none does. */
+sp_inline const struct sp_unwind_rule *find_rule(const struct walk *w,
+						 const struct sp_unwind_range *r, __u64 address)
+{
+	__u32 number = r->chunk, index = r->first, n = r->count, zero = 0, rule = 0;
+	__u64 pc = address - r->base;
+	const struct sp_unwind_chunk *c;
+	void *map = bpf_map_lookup_elem(&chunks, &number);
+
+	c = map ? bpf_map_lookup_elem(map, &zero) : NULL;
+	if (!c)
+		return &w->rules->at[0];
+	for (int i = 0; i < SEARCH_STEPS && n > 1; i++) {
+		__u32 half = n >> 1;
+
+		if (c->pc[(index + half) % SP_UNWIND_CHUNK_ROWS] <= pc)
+			index += half;
+		n -= half;
+	}
+	index %= SP_UNWIND_CHUNK_ROWS;
+	if (c->pc[index] <= pc)
+		rule = c->rule[index];
+	return &w->rules->at[rule % SP_UNWIND_RULES];
+}
+
+sp_inline long stop(struct unwinder *u, __u32 end)
+{
+	u->end = end;
+	return 1;
+}
+
+/* Goes on with the caller, whose registers are in @u, at @ip. */
+sp_inline long go_on(const struct walk *w, __u64 ip, __u32 exact)
+{
+	struct unwinder *u = &w->sample->unwinder;
+	__u32 n = u->frames;
+
+	if (!ip)
+		return stop(u, SP_STACK_COMPLETE);
+	if (n >= SP_MAX_FRAMES)
+		return stop(u, SP_STACK_TRUNCATED);
+	w->sample->stack[(u->at + n) % STACK_ROOM] = ip;
+	if (exact && n < 32)
+		u->signal_frames |= 1u << n;
+	u->frames = n + 1;
+	u->ip = ip;
+	u->exact = exact;
+	return 0;
+}
+
+/* One step where tables say nothing. @end: why, if it leads nowhere. */
+sp_inline long step_by_frame_pointer(const struct walk *w, __u32 end)
+{
+	struct unwinder *u = &w->sample->unwinder;
+	__u64 fp = u->regs[REG_FP], ip;
+
+	if (!(u->known & REG_BIT(REG_FP)) || fp < u->regs[REG_SP] || fp & 7)
+		return stop(u, end);
+	if (bpf_probe_read_user(u->words, 16, (void *)fp))
+		return stop(u, end);
+	ip = RETURN_ADDRESS(u->words[1]);
+	if (ip && !find_range(w, ip - 1))
+		return stop(u, end);
+	u->regs[REG_SP] = fp + 16;
+	u->regs[REG_FP] = u->words[0];
+	u->known = REG_BIT(REG_SP) | REG_BIT(REG_FP);
+	return go_on(w, ip, 0);
+}
+
+/* The word at @address, which is put into words[@i]. */
+sp_inline long read_word(struct unwinder *u, __u32 i, __u64 address)
+{
+	return bpf_probe_read_user(&u->words[i], 8, (void *)address);
+}
+
+/* Reads the caller's frame pointer into words[0], and its address into words[1]; mostly they stand
+ * so near that one read has both. */
+sp_inline long read_caller(struct unwinder *u, const struct sp_unwind_rule *rule, __u64 fp_at,
+			   __u64 ra_at)
+{
+	__u64 bytes = ra_at - fp_at;
+
+	if (rule->fp > SP_UNWIND_UNDEFINED) {
+		if (rule->ra > SP_UNWIND_UNDEFINED && bytes < WORDS * 8 && !(bytes & 7)) {
+			barrier_var(bytes); /* the verifier forgets what was checked above */
+			bytes &= WORDS * 8 - 8;
+			if (!bpf_probe_read_user(u->words, bytes + 8, (void *)fp_at)) {
+				u->words[1] = u->words[bytes / 8];
+				return 0;
+			}
+		}
+		if (read_word(u, 0, fp_at))
+			return -1;
+	}
+	return rule->ra > SP_UNWIND_UNDEFINED ? read_word(u, 1, ra_at) : 0;
+}
+
+/* All registers of what a signal interrupted, if they stand as the kernel puts them; @base: where the
+ * rule counts from. False if not. */
+sp_inline bool read_interrupted(struct unwinder *u, const struct sp_unwind_rule *rule, __u64 base)
+{
+	__u64 from = base + (rule->ra - (SIGNAL_WORDS - 1)) * 8ll;
+
+	if (rule->ra - rule->fp != SIGNAL_WORDS - 1 - SIGNAL_FP ||
+	    bpf_probe_read_user(u->words, SIGNAL_WORDS * 8, (void *)from))
+		return false;
+#ifdef __TARGET_ARCH_x86
+	for (int i = 0; i < 8; i++)
+		u->regs[8 + i] = u->words[i];
+	u->regs[5] = u->words[8];
+	u->regs[4] = u->words[9];
+	u->regs[6] = u->words[10];
+	u->regs[3] = u->words[11];
+	u->regs[1] = u->words[12];
+	u->regs[0] = u->words[13];
+	u->regs[2] = u->words[14];
+#else
+	for (int i = 0; i < 31; i++)
+		u->regs[i] = u->words[i];
+#endif
+	u->words[1] = u->words[SIGNAL_WORDS - 1];
+	return true;
+}
+
+/* Finds the caller by a rule of a table. */
+sp_inline long step_by_rule(const struct walk *w, const struct sp_unwind_rule *rule)
+{
+	struct unwinder *u = &w->sample->unwinder;
+	__u32 number = rule->reg % SP_UNWIND_REGS, kind = rule->kind;
+	__u64 reg = u->regs[number], sp = u->regs[REG_SP], cfa, base, fp_base, known;
+
+	if (!(u->known & REG_BIT(number)) && kind != SP_UNWIND_PLT)
+		return stop(u, SP_STACK_UNSUPPORTED);
+	if (kind == SP_UNWIND_PLT) {
+		cfa = sp + 8 + ((u->ip & 15) >= rule->offset ? 8 : 0);
+	} else {
+		cfa = reg + rule->offset;
+		if (kind != SP_UNWIND_REG) {
+			if (read_word(u, 0, cfa))
+				return stop(u, SP_STACK_UNREADABLE);
+			cfa = u->words[0];
+			if (kind == SP_UNWIND_DEREF)
+				cfa += rule->addend;
+		}
+	}
+	/* A handler may have a stack of its own, anywhere. A leaf function may have nothing on it. */
+	if (kind == SP_UNWIND_SIGNAL ? !cfa : cfa < sp || (cfa == sp && !u->exact))
+		return stop(u, SP_STACK_NO_PROGRESS);
+	base = rule->flags & SP_UNWIND_BY_REG ? reg : cfa;
+	fp_base = base;
+	known = REG_BIT(REG_SP);
+	if (rule->flags & SP_UNWIND_FP_BY_FP) {
+		if (!(u->known & REG_BIT(REG_FP)))
+			return stop(u, SP_STACK_UNSUPPORTED);
+		fp_base = u->regs[REG_FP];
+	}
+	if (kind == SP_UNWIND_SIGNAL && read_interrupted(u, rule, base)) {
+		u->regs[REG_SP] = cfa;
+		u->known = ALL_KNOWN;
+		return go_on(w, u->words[1], 1);
+	}
+	if (read_caller(u, rule, fp_base + rule->fp * 8ll, base + rule->ra * 8ll))
+		return stop(u, SP_STACK_UNREADABLE);
+	if (rule->fp > SP_UNWIND_UNDEFINED) {
+		u->regs[REG_FP] = u->words[0];
+		known |= REG_BIT(REG_FP);
+	} else if (rule->fp == SP_UNWIND_SAME) {
+		known |= u->known & REG_BIT(REG_FP);
+	}
+	if (rule->ra <= SP_UNWIND_UNDEFINED) {
+#ifdef REG_LR
+		if (rule->ra == SP_UNWIND_SAME && u->known & REG_BIT(REG_LR))
+			u->words[1] = u->regs[REG_LR];
+		else
+#endif
+			return stop(u, SP_STACK_UNSUPPORTED);
+	}
+	u->regs[REG_SP] = cfa;
+	u->known = known;
+	return go_on(w, RETURN_ADDRESS(u->words[1]), kind == SP_UNWIND_SIGNAL);
+}
+
+static long step(__u32 index, struct walk *w)
+{
+	struct unwinder *u = &w->sample->unwinder;
+	__u64 address = u->ip - !u->exact;
+	const struct sp_unwind_range *r = find_range(w, address);
+	const struct sp_unwind_rule *rule;
+
+	if (!r)
+		return stop(u, SP_STACK_NO_MAPPING);
+	if (!r->count) {
+		if (r->flags & SP_RANGE_PENDING)
+			return stop(u, SP_STACK_PENDING);
+		return step_by_frame_pointer(w, SP_STACK_NO_TABLE);
+	}
+	rule = find_rule(w, r, address);
+	switch (rule->kind) {
+	case SP_UNWIND_NONE:
+		return step_by_frame_pointer(w, SP_STACK_NO_RULE);
+	case SP_UNWIND_OUTERMOST:
+		return stop(u, SP_STACK_COMPLETE);
+	case SP_UNWIND_REG:
+	case SP_UNWIND_DEREF:
+	case SP_UNWIND_PLT:
+	case SP_UNWIND_SIGNAL:
+		return step_by_rule(w, rule);
+	default:
+		return stop(u, SP_STACK_UNSUPPORTED);
+	}
+}
+
+/* The registers that a walk begins with. */
+sp_inline void set_registers(struct unwinder *u, const struct pt_regs *regs)
+{
+#ifdef __TARGET_ARCH_x86
+	u->regs[0] = regs->rax;
+	u->regs[1] = regs->rdx;
+	u->regs[2] = regs->rcx;
+	u->regs[3] = regs->rbx;
+	u->regs[4] = regs->rsi;
+	u->regs[5] = regs->rdi;
+	u->regs[6] = regs->rbp;
+	u->regs[7] = regs->rsp;
+	u->regs[8] = regs->r8;
+	u->regs[9] = regs->r9;
+	u->regs[10] = regs->r10;
+	u->regs[11] = regs->r11;
+	u->regs[12] = regs->r12;
+	u->regs[13] = regs->r13;
+	u->regs[14] = regs->r14;
+	u->regs[15] = regs->r15;
+#else
+	const struct user_pt_regs *r = (const struct user_pt_regs *)regs;
+
+#pragma unroll
+	for (int i = 0; i < 31; i++)
+		u->regs[i] = r->regs[i];
+	u->regs[31] = r->sp;
+#endif
+	u->ip = PT_REGS_IP(regs);
+}
+
+/* Finds the address space of a process image, or while it has none its parent's. */
+sp_inline struct sp_unwind_space *find_space(__u32 process, __u32 parent)
+{
+	struct sp_unwind_space *space = bpf_map_lookup_elem(&spaces, &process);
+
+	return space || !parent ? space : bpf_map_lookup_elem(&spaces, &parent);
+}
+
+/* Walks from the registers in @sample; its frames are put behind the @at frames that are there. */
+static __noinline int unwind(struct sample *sample, const struct sp_unwind_space *space, __u32 at)
+{
+	struct walk w = {.sample = sample};
+	struct unwinder *u;
+	__u32 zero = 0;
+
+	w.ranges = bpf_map_lookup_elem(&ranges, &zero);
+	w.rules = bpf_map_lookup_elem(&rules, &zero);
+	if (!sample || !space || !w.ranges || !w.rules)
+		return 0;
+	u = &sample->unwinder;
+	u->known = ALL_KNOWN;
+	u->first = space->first;
+	u->count = space->count;
+	u->last = space->first;
+	u->at = at;
+	u->frames = 1;
+	u->signal_frames = 0;
+	u->end = SP_STACK_UNKNOWN;
+	sample->stack[at % STACK_ROOM] = u->ip;
+	bpf_loop(SP_MAX_FRAMES, step, &w, 0);
+	return 0;
+}
 
 #endif

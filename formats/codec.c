@@ -159,6 +159,9 @@ static const struct {
 	[SP_LOSS_ARMED_LATE] = {"armed late",
 				"a library that the program opened itself had run before "
 				"its probes were armed: its first regions are missing"},
+	[SP_LOSS_STACK_COPY] = {"stack copy ring full",
+				"these samples have the stack that the kernel side found: sample less "
+				"often (-F), or copy less (--stacks dwarf,BYTES)"},
 	[SP_LOSS_SAMPLE_THROTTLED] = {"sample not taken",
 				      "the kernel throttled sampling: use a lower -F"},
 };

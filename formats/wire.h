@@ -48,7 +48,8 @@ enum sp_ev_type {
 };
 
 #define SP_MAX_DEPTH 80		/* open calls that a lane can have; deeper ones are counted as lost */
-#define SP_MAX_FRAMES 127	/* of a stack */
+#define SP_MAX_FRAMES 127	/* of a user stack */
+#define SP_MAX_KERNEL_FRAMES 127 /* of a kernel stack, beside the user's in one sample */
 #define SP_MAX_TEXT 1024	/* bytes of a text that the kernel side sends */
 #define SP_SITE_DYNAMIC 0x80000000u /* bit of a site number: the name was made at run time */
 
@@ -132,6 +133,7 @@ enum sp_loss_cause {
 	SP_LOSS_DISK = 12,	       /* events that could not be written */
 	SP_LOSS_SAMPLE_THROTTLED = 13, /* samples that the kernel did not take */
 	SP_LOSS_ARMED_LATE = 14,       /* files that ran before their probes were armed */
+	SP_LOSS_STACK_COPY = 15,       /* copies of a sample's stack */
 	SP_LOSS_MAX = 16,
 };
 

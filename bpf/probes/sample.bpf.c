@@ -8,16 +8,137 @@
 #include <linux/bpf_perf_event.h>
 
 #include "bpf/core.bpf.h"
+#include "bpf/unwind.bpf.h"
 
-/* Where the thread was in user space, without walking its stack. */
-sp_inline __u64 user_ip(struct bpf_perf_event_data *ctx, struct task_struct *task)
+#define USER_BYTES (SP_MAX_FRAMES * 8)
+#define KERNEL_BYTES (SP_MAX_KERNEL_FRAMES * 8)
+
+/* The registers with which the thread entered the kernel; ip 0 if nobody knows. */
+static __noinline int take_saved_registers(struct sample *s, struct task_struct *task)
 {
-	struct pt_regs___kernel *regs;
+	struct unwinder *u;
+	void *regs;
 
-	if ((long)PT_REGS_IP(&ctx->regs) > 0)
-		return PT_REGS_IP(&ctx->regs);
+	if (!s || !task)
+		return 0;
+	u = &s->unwinder;
+	u->ip = 0;
 	regs = (void *)bpf_task_pt_regs(task);
-	return regs ? BPF_CORE_READ(regs, SP_KERNEL_IP) : 0;
+	if (!regs || bpf_probe_read_kernel(&s->saved, sizeof(s->saved), regs))
+		return 0;
+	set_registers(u, &s->saved);
+#ifdef __TARGET_ARCH_x86
+	/* Behind the instruction of a system call, which may be a function's last: sigreturn. */
+	u->exact = (long)s->saved.orig_rax < 0;
+#endif
+	return 0;
+}
+
+/* The thread's registers in user space; ip 0 in the middle of an exec or an exit. */
+sp_inline void take_registers(struct bpf_perf_event_data *ctx, struct task_struct *task,
+			      struct sample *s)
+{
+	s->unwinder.exact = 1;
+	if ((long)PT_REGS_IP(&ctx->regs) < 0)
+		take_saved_registers(s, task);
+	else
+		set_registers(&s->unwinder, (void *)&ctx->regs);
+}
+
+/* The kernel's frames; returns how many. */
+sp_inline __u32 walk_kernel(void *ctx, struct sample *s)
+{
+	long n = bpf_get_stack(ctx, s->stack, KERNEL_BYTES, 0);
+
+	return n < 8 || n > KERNEL_BYTES ? 0 : (__u64)n / 8;
+}
+
+/* The user's frames, put behind the kernel's @at; returns how many. */
+sp_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct sample *s, struct lane *lane,
+			  __u32 at)
+{
+	struct sp_unwind_space *space = NULL;
+	long n;
+
+	if (config.stacks == SP_STACKS_NONE)
+		return 0;
+	s->ev.ip = s->unwinder.ip;
+	if (!s->ev.ip) {
+		s->ev.stack_end = SP_STACK_BUSY;
+		lose(SP_LOSS_STACK_UNREADABLE, 1);
+		return 0;
+	}
+	barrier_var(at);
+	at &= STACK_ROOM / 2 - 1; /* it is: for the verifier */
+	s->stack[at] = s->ev.ip;
+	if (config.stacks == SP_STACKS_LEAF) {
+		s->ev.stack_end = SP_STACK_LEAF;
+		return 1;
+	}
+	if (config.stacks != SP_STACKS_FP)
+		space = find_space(lane->process, lane->parent);
+	if (space) {
+		unwind(s, space, at);
+		s->ev.stack_end = s->unwinder.end;
+		s->ev.signal_frames = s->unwinder.signal_frames;
+		n = s->unwinder.frames;
+		return n > SP_MAX_FRAMES ? SP_MAX_FRAMES : n;
+	}
+	n = bpf_get_stack(ctx, &s->stack[at], USER_BYTES, BPF_F_USER_STACK);
+	if (n < 8) {
+		s->ev.stack_end = SP_STACK_BUSY;
+		return 1;
+	}
+	s->ev.stack_end = n < USER_BYTES ? SP_STACK_FRAME_POINTERS : SP_STACK_TRUNCATED;
+	return n > USER_BYTES ? SP_MAX_FRAMES : (__u64)n / 8;
+}
+
+#define COPY_BLOCK 512 /* of one page: the smallest size of a copy */
+#define COPY_BELOW 128 /* bytes below the stack pointer in which there may be something of worth */
+#define COPY_REGISTERS (REG_COUNT + 1)
+
+struct copy {
+	struct sp_ev_stack_copy ev;
+	__u64 regs[COPY_REGISTERS];
+	char bytes[SP_COPY_MOST]; /* config.copy_bytes of them */
+};
+
+/* Sends the registers and the stack's bytes, for the sample that was sent a moment ago. */
+sp_inline void copy_stack(struct sample *s, void *ring)
+{
+	__u32 most = config.copy_bytes, bytes = 0;
+	__u64 sp = s->regs[REG_SP] & ~7ull, from = (sp - COPY_BELOW) & ~(COPY_BLOCK - 1ull);
+	struct copy *c = bpf_ringbuf_reserve(ring, offsetof(struct copy, bytes) + most, 0);
+
+	if (!c) {
+		lose(SP_LOSS_STACK_COPY, 1);
+		return;
+	}
+	c->ev.head = s->ev.head;
+	c->ev.head.type = SP_EV_stack_copy;
+	c->ev.head.flags = 0;
+	c->ev.time = s->ev.time;
+	c->ev.registers = COPY_REGISTERS;
+	__builtin_memcpy(c->regs, s->regs, REG_COUNT * 8);
+	c->regs[REG_COUNT] = s->ev.ip;
+	if (!bpf_probe_read_user(c->bytes, most, (void *)from)) {
+		bytes = most;
+		goto submit;
+	}
+	/* Near the stack's end, or its beginning: what can be had. */
+	if (bpf_probe_read_user(c->bytes, COPY_BLOCK, (void *)from))
+		from = sp & ~(COPY_BLOCK - 1ull);
+	for (__u32 i = 0; i < SP_COPY_MOST / COPY_BLOCK && bytes < most; i++) {
+		if (bpf_probe_read_user(c->bytes + i * COPY_BLOCK, COPY_BLOCK,
+					(void *)from + i * COPY_BLOCK))
+			break;
+		bytes += COPY_BLOCK;
+	}
+submit:
+	c->ev.words = bytes / 8;
+	c->ev.below = bytes ? (sp - from) / 8 : 0;
+	c->ev.tail_bytes = sizeof(c->regs) + bytes;
+	bpf_ringbuf_submit(c, BPF_RB_NO_WAKEUP);
 }
 
 SEC("perf_event")
@@ -25,51 +146,49 @@ int sp_sample(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct lane *lane = bpf_task_storage_get(&lanes, task, 0, 0);
-	struct {
-		struct sp_ev_sample ev;
-		__u64 stack[SP_MAX_FRAMES];
-	} *rec;
-	struct stack *st;
-	void *ring;
 	struct frame *outer;
-	long n;
+	struct sample *s;
+	struct stack *st;
+	bool in_kernel = (long)PT_REGS_IP(&ctx->regs) < 0;
+	__u32 zero = 0, kernel = 0, user, bytes;
+	void *ring;
 
 	if (!lane || lane->hidden || !control.enabled)
 		return 0;
+	s = bpf_map_lookup_elem(&samples, &zero);
 	ring = ring_of_cpu(&sample_rings);
-	rec = ring ? bpf_ringbuf_reserve(ring, sizeof(*rec), 0) : NULL;
-	if (!rec) {
-		lose(SP_LOSS_SAMPLE_RING_FULL, 1);
+	if (!s || !ring)
 		return 0;
-	}
-	__builtin_memset(&rec->ev, 0, sizeof(rec->ev));
-	rec->ev.head.type = SP_EV_sample;
-	rec->ev.head.flags = (long)PT_REGS_IP(&ctx->regs) < 0 ? SP_SAMPLE_KERNEL : 0;
-	rec->ev.head.lane = lane->lane;
-	rec->ev.time = bpf_ktime_get_ns();
-	rec->ev.process = lane->process;
-	rec->ev.pid = task->tgid;
-	rec->ev.tid = task->pid;
-	rec->ev.cpu = bpf_get_smp_processor_id();
+	__builtin_memset(&s->ev, 0, sizeof(s->ev));
+	s->ev.head.type = SP_EV_sample;
+	s->ev.head.flags = in_kernel ? SP_SAMPLE_KERNEL : 0;
+	s->ev.head.lane = lane->lane;
+	s->ev.time = bpf_ktime_get_ns();
+	s->ev.process = lane->process;
+	s->ev.pid = task->tgid;
+	s->ev.tid = task->pid;
+	s->ev.cpu = bpf_get_smp_processor_id();
 	st = stack_of(task, task->pid);
 	outer = st ? outer_frame(st) : NULL;
 	if (outer) {
-		rec->ev.number = outer[1].number;
-		rec->ev.site = outer[1].site;
+		s->ev.number = outer[1].number;
+		s->ev.site = outer[1].site;
 	}
-	n = bpf_get_stack(ctx, rec->stack, sizeof(rec->stack), BPF_F_USER_STACK);
-	if (n < 8) {
-		rec->ev.stack_end = SP_STACK_BUSY;
-		rec->ev.ip = user_ip(ctx, task);
-		if (!rec->ev.ip) /* in the middle of an exec or an exit */
-			lose(SP_LOSS_STACK_UNREADABLE, 1);
-	} else {
-		rec->ev.ip = rec->stack[0];
-		rec->ev.tail_bytes = n;
-		rec->ev.stack_end = SP_STACK_FRAME_POINTERS;
-		if (n == sizeof(rec->stack))
-			rec->ev.head.flags |= SP_SAMPLE_TRUNCATED;
-	}
-	bpf_ringbuf_submit(rec, BPF_RB_NO_WAKEUP);
+	if (config.kernel_stacks && in_kernel)
+		kernel = walk_kernel(ctx, s);
+	if (config.stacks != SP_STACKS_NONE)
+		take_registers(ctx, task, s);
+	if (config.stacks == SP_STACKS_DWARF)
+		__builtin_memcpy(s->regs, s->unwinder.regs, sizeof(s->regs));
+	user = walk_user(ctx, s, lane, kernel);
+	if (s->ev.stack_end == SP_STACK_TRUNCATED)
+		s->ev.head.flags |= SP_SAMPLE_TRUNCATED;
+	s->ev.kernel_frames = kernel;
+	s->ev.tail_bytes = (kernel + user) * 8;
+	bytes = sizeof(s->ev) + (kernel + user) % STACK_ROOM * 8;
+	if (bpf_ringbuf_output(ring, &s->ev, bytes, BPF_RB_NO_WAKEUP))
+		lose(SP_LOSS_SAMPLE_RING_FULL, 1);
+	else if (config.stacks == SP_STACKS_DWARF && s->ev.ip)
+		copy_stack(s, ring);
 	return 0;
 }

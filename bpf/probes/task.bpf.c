@@ -4,12 +4,14 @@
  * is already running by the task iterator.
  */
 #include "bpf/probes/region.bpf.h"
+#include "bpf/unwind.bpf.h"
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(sp_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct lane *from = bpf_task_storage_get(&lanes, parent, 0, 0);
 	struct lane *lane;
+	void *has_space;
 	bool thread;
 
 	if (!from || !control.enabled)
@@ -21,6 +23,9 @@ int BPF_PROG(sp_fork, struct task_struct *parent, struct task_struct *child)
 	}
 	__sync_fetch_and_add(&control.live, 1);
 	thread = child->tgid == parent->tgid;
+	/* What has no ranges yet has those of its parent, which may be the same. */
+	has_space = bpf_map_lookup_elem(&spaces, &from->process);
+	lane->parent = thread || !has_space ? from->parent : from->process;
 	start_lane(child, lane, thread ? from->process : 0, thread ? SP_TASK_CLONE : SP_TASK_FORK,
 		   from->process);
 	return 0;
@@ -41,6 +46,7 @@ int BPF_PROG(sp_exec, struct task_struct *task, int old_pid, struct linux_binprm
 	}
 	before = lane->process;
 	lane->hidden = 0;
+	lane->parent = 0;
 	start_lane(task, lane, 0, SP_TASK_EXEC, before);
 	return 0;
 }
