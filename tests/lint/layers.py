@@ -34,8 +34,9 @@ LIBRARIES = {
     r"bpf/bpf_.*": r"bpf/.*",
     r"bpf/(bpf|libbpf|btf)\.h": r"loader/(?!helpers/).*",
     r".*\.skel\.h": r"loader/bpf\.c",
-    r"libelf|gelf|libelf\.h|gelf\.h|elfutils/libelf.*": r"loader/helpers/.*|userspace/analysis/(symbol|debug).*",
-    r"dwarf\.h|elfutils/libdw.*|elfutils/debuginfod.*": r"loader/helpers/.*|userspace/analysis/(symbol|debug).*",
+    r"libelf|gelf|libelf\.h|gelf\.h|elfutils/libelf.*": r"loader/helpers/.*|userspace/analysis/(symbol|debug|unwind_dwarf).*",
+    r"dwarf\.h|elfutils/libdw.*|elfutils/debuginfod.*": r"loader/helpers/.*|userspace/analysis/(symbol|debug|unwind_dwarf).*",
+    r"demangle\.h": r"userspace/analysis/names\.c",
     r"perfmon/.*": r"loader/.*",
 }
 LIBC_IN_BPF = r"(stdio|stdlib|string|unistd|errno|stdint|inttypes|sys/.*|pthread|time)\.h"

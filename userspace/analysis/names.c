@@ -1,91 +1,175 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * names.c - one decoder for each way in which compilers mangle names, tried in turn.
+ * names.c - readable names: the parts of a linker name, each made readable, put together again.
  *
- * A decoder answers only for what is wholly in its scheme, so a C function that merely looks a bit
- * like it keeps its name.
+ * C++ (and Rust's older scheme) goes through libiberty, as in addr2line -C and perf. Its output is
+ * bounded here: substitutions let a name of a hundred bytes stand for gigabytes. Its input, too,
+ * since it needs stack in proportion; but not at the kilobyte where the demangler of the C++
+ * runtime gives up, which names of templates exceed.
  */
 #include "userspace/analysis/names.h"
 
 #include <ctype.h>
+#include <demangle.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/analysis/name_parts.h"
 #include "userspace/base/cleanup.h"
 
-#define MAX_NAME (64u << 10)
+#define MAX_RAW (16u << 10)
+#define MAX_READABLE (64u << 10)
 
-/* Of the C++ ABI; declared in <cxxabi.h>, which only C++ can include. */
-extern char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *status);
+/* ---- C++ ---- */
+
+struct demangled {
+	jmp_buf too_long;
+	size_t used;
+	char text[MAX_READABLE];
+};
+
+/* libiberty can only be stopped by a jump; it holds nothing but stack. */
+static void take_text(const char *text, size_t length, void *context)
+{
+	struct demangled *out = context;
+
+	if (length >= sizeof(out->text) - out->used)
+		longjmp(out->too_long, 1);
+	memcpy(out->text + out->used, text, length);
+	out->used += length;
+}
 
 static char *demangle_cxx(const char *raw)
 {
-	int status = -1;
-	char *name;
-
 	/* Without a prefix it would take "i" for the type int. */
-	if (strncmp(raw, "_Z", 2) && strncmp(raw, "___Z", 4))
+	bool mangled = !strncmp(raw, "_Z", 2) || !strncmp(raw, "___Z", 4);
+	struct demangled *out = mangled ? malloc(sizeof(*out)) : NULL;
+	char *name = NULL;
+
+	if (!out)
 		return NULL;
-	name = __cxa_demangle(raw, NULL, NULL, &status);
-	if (status != 0) {
-		free(name);
-		return NULL;
-	}
+	out->used = 0;
+	if (setjmp(out->too_long) == 0 &&
+	    cplus_demangle_v3_callback(raw, DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT,
+				       take_text, out))
+		name = strndup(out->text, out->used);
+	free(out);
 	return name;
 }
 
-/* Length of the Fortran identifier at @text, which compilers spell in lower case. */
-static size_t identifier_length(const char *text)
-{
-	size_t n = 0;
+/* ---- what stands around ---- */
 
-	if (!islower((unsigned char)text[0]))
-		return 0;
-	while (islower((unsigned char)text[n]) || isdigit((unsigned char)text[n]) || text[n] == '_')
-		n++;
-	return n;
+/* A procedure of Fortran as debug information knows it, or an external one by its underscore. */
+static char *name_by_hints(const char *base, const struct sp_name_hints *hints, bool fortran)
+{
+	size_t length = strlen(base), known = hints->name ? strlen(hints->name) : 0;
+	char *name = NULL, *dot;
+
+	if (!fortran)
+		return NULL;
+	if (known && hints->module) {
+		if (asprintf(&name, "%s::%s", hints->module, hints->name) < 0)
+			return NULL;
+		/* gfortran's submodules */
+		dot = strchr(name, '.');
+		if (dot && dot < name + strlen(hints->module) &&
+		    asprintf(&dot, "%.*s::%s", (int)(dot - name), name, dot + 1) >= 0) {
+			free(name);
+			name = dot;
+		}
+		return name;
+	}
+	if (known && (!strcmp(base, "MAIN__") || !strcmp(base, "MAIN_") ||
+		      (length > known && !strncasecmp(base, hints->name, known) &&
+		       strspn(base + known, "_") == length - known)))
+		return strdup(hints->name);
+	if (length > 1 && base[length - 1] == '_' && islower((unsigned char)base[0]))
+		return strndup(base, length - 1);
+	return NULL;
 }
 
-/* __module_MOD_procedure; clones have a suffix, such as .constprop.0. */
-static char *demangle_gfortran(const char *raw)
+static char *make_base(const char *base, const struct sp_name_hints *hints, bool fortran)
 {
-	static const char mark[] = "_MOD_";
-	size_t module, procedure;
-	char *name;
+	char *name = demangle_cxx(base);
 
-	if (strncmp(raw, "__", 2))
-		return NULL;
-	raw += 2;
-	module = identifier_length(raw);
-	if (!module || strncmp(raw + module, mark + 1, 4)) {
-		/* identifier_length swallowed the mark's underscore, or there is no mark. */
-		return NULL;
+	if (!name)
+		name = sp_name_fortran(base);
+	return name ? name : name_by_hints(base, hints, fortran);
+}
+
+static void put_constructs(FILE *out, const struct sp_name_parts *parts, bool after_base)
+{
+	/* Nested ones were found from the inside. */
+	for (size_t i = parts->n_constructs; i-- > 0;) {
+		const struct sp_name_construct *construct = &parts->constructs[i];
+
+		fprintf(out, "%s[%s", after_base ? " " : "", construct->kind);
+		if (construct->line)
+			fprintf(out, " line %u", construct->line);
+		else if (construct->number)
+			fprintf(out, " %u", construct->number);
+		fputc(']', out);
+		after_base = true;
 	}
-	if (raw[--module] != '_' || !module)
+}
+
+/* [omp 3] of a module, as the linker name counts, becomes [omp 1] of the function it was in. */
+static void place_construct(struct sp_name_parts *parts, const struct sp_name_hints *hints)
+{
+	if (!parts->base_length && hints->construct && parts->n_constructs)
+		parts->constructs[0].number = hints->construct;
+}
+
+char *sp_name_readable(const char *raw, const struct sp_name_hints *hints)
+{
+	static const struct sp_name_hints none;
+	sp_cleanup(sp_freep) char *base = NULL, *readable = NULL, *name = NULL;
+	struct sp_name_parts parts;
+	const char *shown;
+	size_t size;
+	FILE *out;
+
+	if (strnlen(raw, MAX_RAW) == MAX_RAW)
 		return NULL;
-	procedure = identifier_length(raw + module + 5);
-	if (!procedure || (raw[module + 5 + procedure] && raw[module + 5 + procedure] != '.'))
+	hints = hints ? hints : &none;
+	sp_name_split(raw, &parts);
+	base = strndup(parts.base, parts.base_length);
+	if (base && !parts.base_length && hints->parent) {
+		free(base);
+		base = strdup(hints->parent);
+	}
+	if (!base)
 		return NULL;
-	if (asprintf(&name, "%.*s::%s", (int)module, raw, raw + module + 5) < 0)
+	/* The name that debug information has of an outlined function is not that of its base. */
+	readable = make_base(base, parts.n_constructs ? &none : hints,
+			     hints->fortran || parts.fortran);
+	place_construct(&parts, hints);
+	shown = readable ? readable : base;
+	if (!readable && !parts.n_constructs && !parts.clone && !*parts.call &&
+	    parts.base_length == strlen(raw))
 		return NULL;
-	return name;
+	out = open_memstream(&name, &size);
+	if (!out)
+		return NULL;
+	fputs(shown, out);
+	put_constructs(out, &parts, *shown);
+	if (hints->keep_clones && parts.clone)
+		fprintf(out, readable || parts.n_constructs ? " [clone %.*s]" : "%.*s",
+			(int)parts.clone_length, parts.clone);
+	fputs(parts.call, out);
+	if (fclose(out) != 0 || !strcmp(name, raw))
+		return NULL;
+	return sp_take(name);
 }
 
 char *sp_name_demangle(const char *raw)
 {
-	static char *(*const decoders[])(const char *) = {demangle_cxx, demangle_gfortran};
-
-	if (raw[0] != '_' || strnlen(raw, MAX_NAME) == MAX_NAME)
-		return NULL;
-	for (size_t i = 0; i < sp_array_size(decoders); i++) {
-		char *name = decoders[i](raw);
-
-		if (name)
-			return name;
-	}
-	return NULL;
+	return sp_name_readable(raw, NULL);
 }
+
+/* ---- short names ---- */
 
 /* Length of "operator" and the brackets that belong to its name and nest with nothing; 0 if @at, in
  * @name, is not the start of an operator's name. */
@@ -108,17 +192,35 @@ static size_t operator_length(const char *name, const char *at)
 	return n;
 }
 
+/* Where what sp_name_readable put behind the name begins: " [omp 1] [clone .cold]". */
+static const char *find_end(const char *name)
+{
+	const char *end = name + strlen(name);
+
+	while (end > name && end[-1] == ']') {
+		const char *open = end;
+
+		while (open > name && *open != '[')
+			open--;
+		if (open == name || open[-1] != ' ')
+			break;
+		end = open - 1;
+	}
+	return end;
+}
+
 /* "double f<int>(int)": the return type, which only templates have, ends at the last blank outside
  * of all brackets and before the parameters. */
 char *sp_name_shorten(const char *name)
 {
 	static const char anonymous[] = "(anonymous namespace)";
 	size_t length = strlen(name), used = 0, depth = 0;
+	const char *end = find_end(name);
 	char *out = malloc(length * 4 + 1); /* "<" becomes "<…", of 4 bytes */
 
 	if (!out)
 		return NULL;
-	for (const char *at = name; *at; at++) {
+	for (const char *at = name; at < end; at++) {
 		size_t whole = depth ? 0 : operator_length(name, at);
 
 		if (!depth && !strncmp(at, anonymous, strlen(anonymous)))
@@ -144,6 +246,6 @@ char *sp_name_shorten(const char *name)
 			out[used++] = *at;
 		}
 	}
-	out[used] = '\0';
+	strcpy(out + used, end);
 	return out;
 }

@@ -2,16 +2,40 @@
  *
  * names.h - from the linker's names of functions to those that their authors wrote.
  *
- * C++ (Itanium ABI, which includes Rust's older scheme) through __cxa_demangle of the C++ runtime:
- * callable from C, on every machine that has a C++ compiler, the same code as in addr2line -C, and
- * cared for by the distribution. Procedures of Fortran modules as module::procedure, as gfortran
- * spells them (__m_MOD_s).
+ *	_ZN4grid5Field5totalEf			grid::Field::total(float)	C++
+ *	__heat_MOD_step, _QMheatPstep,
+ *	heat_mp_step_, heat_MP_step, step$heat_	heat::step			Fortran modules
+ *	solve._omp_fn.0, L_solve_12__par_loop0_2.0, __nv_solve_F1L12_1,
+ *	solve.omp_outlined, .omp_outlined.	solve [omp 1], solve [omp line 12]
+ *	solve.constprop.0, solve.cold		solve				clones
+ *	memcpy@@GLIBC_2.14			memcpy				versions
+ *
+ * Only what is wholly in a compiler's scheme is touched. What a name alone does not tell (solve_
+ * is solve, if Fortran made it; whose .omp_outlined. is) comes from hints, out of debug
+ * information.
  */
 #ifndef SP_ANALYSIS_NAMES_H
 #define SP_ANALYSIS_NAMES_H
 
+#include <stdbool.h>
+
+/* What debug information says of a function; all zero: nothing. */
+struct sp_name_hints {
+	bool fortran;	    /* the language of its unit */
+	const char *name;   /* in its source (DW_AT_name), NULL unknown */
+	const char *module; /* Fortran: the module around it (DW_TAG_module), NULL none */
+	/* Of an outlined function: the linker name of the function that it was cut out of (NULL
+	 * unknown), and the number of its construct there, from 1 (0 unknown). */
+	const char *parent;
+	unsigned int construct;
+	bool keep_clones; /* "scale(int) [clone .cold]" apart from "scale(int)" */
+};
+
 /* A readable form of the linker name @raw, to free(); NULL if @raw is already that (or there is no
- * memory). @raw may be anything; names of more than 64 KiB are left alone. */
+ * memory). @raw may be anything: names of more than 16 KiB, and those whose readable form would
+ * have more than 64 KiB, are left alone. @hints: NULL none. */
+char *sp_name_readable(const char *raw, const struct sp_name_hints *hints);
+/* The same without hints. */
 char *sp_name_demangle(const char *raw);
 
 /* A readable name without its template arguments, parameters and what stands after them:

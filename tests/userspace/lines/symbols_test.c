@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * symbols_test.c - symbols beyond what the command shows: names, the workers' messages, hostile
+ * symbols_test.c - symbols beyond what the command shows: the workers' messages, hostile
  *ELF.
  *
- *	symbols_test names
  *	symbols_test messages
  *	symbols_test hostile ELF_FILE SCRATCH_FILE ROUNDS [here]
  *	symbols_test again ELF_FILE
@@ -19,7 +18,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "userspace/analysis/names.h"
 #include "userspace/analysis/symbol_worker.h"
 #include "userspace/analysis/symbols.h"
 #include "userspace/base/cleanup.h"
@@ -40,83 +38,6 @@ static uint64_t random_number(void)
 	random_state ^= random_state >> 7;
 	random_state ^= random_state << 17;
 	return random_state;
-}
-
-/* ---- names ---- */
-
-static void check_name(char *(*make)(const char *), const char *raw, const char *expected)
-{
-	char *name = make(raw);
-
-	if (!expected ? name != NULL : !name || strcmp(name, expected) != 0) {
-		fprintf(stderr, "\"%s\" gives \"%s\", not \"%s\"\n", raw, name ? name : "(none)",
-			expected ? expected : "(none)");
-		exit(1);
-	}
-	free(name);
-}
-
-static void test_names(void)
-{
-	static const char *const names[][2] = {
-		{"main", NULL},
-		{"i", NULL},
-		{"_Z3fooi", "foo(int)"},
-		{"_ZN4grid5FieldILi7EfE5totalEf", "grid::Field<7, float>::total(float)"},
-		{"_ZL5scaledi.constprop.0", "scale(double, int) [clone .constprop.0]"},
-		{"_Z", NULL},
-		{"_Zzzzz", NULL},
-		{"__heat_MOD_step", "heat::step"},
-		{"__heat_2_MOD_step_x.isra.0", "heat_2::step_x.isra.0"},
-		{"__MOD_step", NULL},
-		{"__heat_MOD_", NULL},
-		{"__heat_MOD_Step", NULL},
-		{"__heat_MODstep", NULL},
-		{"_MOD_", NULL},
-		{"__libc_start_main", NULL},
-	};
-	static const char *const short_names[][2] = {
-		{"main", "main"},
-		{"std::vector<int, std::allocator<int> >::push_back(int&&)",
-		 "std::vector<…>::push_back"},
-		{"double f<int>(int, std::map<int, int>)", "f<…>"},
-		{"(anonymous namespace)::f(int)", "(anonymous namespace)::f"},
-		{"n::f(double)::{lambda(double)#1}::operator()(double) const",
-		 "n::f(…)::{…}::operator()"},
-		{"std::ostream& operator<< <char>(std::ostream&, char)", "operator<<<…>"},
-		{"a::operator->() const", "a::operator->"},
-		{"it<int>::difference_type operator-<int>(int)", "operator-<…>"},
-		{"operator new(unsigned long)", "operator new"},
-		{"my_operator<int>()", "my_operator<…>"},
-		{"<", "<…"},
-		{">>>", ">>>"},
-		{")(", ")"},
-		{"", ""},
-	};
-	char long_name[100001];
-
-	for (size_t i = 0; i < sp_array_size(names); i++)
-		check_name(sp_name_demangle, names[i][0], names[i][1]);
-	for (size_t i = 0; i < sp_array_size(short_names); i++)
-		check_name(sp_name_shorten, short_names[i][0], short_names[i][1]);
-	memset(long_name, 'P', sizeof(long_name) - 1);
-	memcpy(long_name, "_Z1f", 4);
-	long_name[100000] = '\0';
-	check_name(sp_name_demangle, long_name, NULL);
-	long_name[60000] = '\0';
-	free(sp_name_demangle(long_name)); /* deep, but not too long: no crash */
-	for (int round = 0; round < 20000; round++) {
-		char text[24];
-		size_t n = random_number() % (sizeof(text) - 1);
-
-		for (size_t i = 0; i < n; i++)
-			text[i] = "_ZNKSt<>(){}:operatoMODabc -,.0129"[random_number() % 34];
-		text[n] = '\0';
-		if (random_number() % 2)
-			memcpy(text, "_Z", n < 2 ? n : 2);
-		free(sp_name_demangle(text));
-		free(sp_name_shorten(text));
-	}
 }
 
 /* ---- messages of workers ---- */
@@ -431,9 +352,7 @@ int main(int argc, char **argv)
 {
 	if (getenv("SP_TEST_SEED"))
 		random_state += strtoull(getenv("SP_TEST_SEED"), NULL, 10);
-	if (argc == 2 && !strcmp(argv[1], "names"))
-		test_names();
-	else if (argc == 2 && !strcmp(argv[1], "messages"))
+	if (argc == 2 && !strcmp(argv[1], "messages"))
 		test_messages();
 	else if (argc >= 5 && !strcmp(argv[1], "hostile"))
 		test_hostile(argv[2], argv[3], atoi(argv[4]), argc > 5);
