@@ -25,7 +25,7 @@
 #include "userspace/base/cleanup.h"
 
 #define BATCH 128u
-#define IDLE_MS 10000  /* without a byte: it hangs */
+#define IDLE_MS 5000   /* without a byte: it hangs */
 #define BATCH_MS 20000 /* all in all */
 #define RUN_MS 60000   /* all helpers of a run: many files that hang must not stop the recorder */
 #define CPU_SECONDS 5u

@@ -315,8 +315,8 @@ static int take(size_t index, struct sp_unwind_table *table, int error, const ch
 		judge->cfi[0] = dwarf_getcfi_elf(elf);
 		judge->cfi[1] = dwarf ? dwarf_getcfi(dwarf) : NULL;
 		compare_all(judge, table);
-		CHECK(judge->unsupported * 500 <= judge->asked, "%s: %zu of %zu are unsupported",
-		      path, judge->unsupported, judge->asked);
+		CHECK(judge->unsupported <= 20 + judge->asked / 500,
+		      "%s: %zu of %zu are unsupported", path, judge->unsupported, judge->asked);
 		printf("%s: %zu rows, %zu addresses, %zu known, %zu unsupported, %zu differ, libdw "
 		       "%.0f "
 		       "ns each\n",
