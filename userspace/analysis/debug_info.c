@@ -336,9 +336,18 @@ static int compare_requests(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
+/* A copy of the function: solve.constprop.0, of solve. */
+static bool is_clone(const char *name, const char *function)
+{
+	size_t length = strlen(function);
+
+	return !strncmp(name, function, length) && name[length] == '.';
+}
+
 /* The symbol table names the function that was not inlined where DWARF does not; where DWARF has
- * but the last part of a C++ name (lambdas, for which gcc writes no linker name); and where it has
- * a reserved one (__GI___libc_write), since there may be an alias that people know. */
+ * but the last part of a C++ name (lambdas, for which gcc writes no linker name); where it has
+ * a reserved one (__GI___libc_write), since there may be an alias that people know; and clones,
+ * which DWARF calls as what they are copies of. */
 static size_t name_by_symbol(const struct sp_debug_info *info, uint64_t address,
 			     struct sp_debug_frame *frames, size_t n_frames)
 {
@@ -347,10 +356,13 @@ static size_t name_by_symbol(const struct sp_debug_info *info, uint64_t address,
 
 	if (!n_frames)
 		*last = (struct sp_debug_frame){0};
-	if (last->function && !strncmp(last->function, "_Z", 2))
-		return n_frames;
 	name = sp_symbol_table_find(info->symbols, address + info->elf_bias);
-	if (name && (!last->function || !strncmp(name, "_Z", 2) ||
+	if (name && last->function && !strncmp(last->function, "_Z", 2)) {
+		if (is_clone(name, last->function))
+			last->function = name;
+		return n_frames;
+	}
+	if (name && (!last->function || !strncmp(name, "_Z", 2) || is_clone(name, last->function) ||
 		     (!strncmp(last->function, "__", 2) && strncmp(name, "__", 2) != 0)))
 		last->function = name;
 	return last->function || last->file ? (n_frames ? n_frames : 1) : 0;

@@ -16,15 +16,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "userspace/analysis/names.h"
+
 #define SP_DEBUG_MAX_INLINED \
 	64 /* frames at one address; the outermost is kept, of the others the inner ones */
 
 /* One function at an address. Raw linker names; NULL is unknown. */
 struct sp_debug_frame {
 	const char *function;
-	const char *file;      /* if relative, then to the directory */
-	const char *directory; /* where the compiler ran; may be NULL */
-	uint32_t line;	       /* 0 unknown */
+	const char *file;	    /* if relative, then to the directory */
+	const char *directory;	    /* where the compiler ran; may be NULL */
+	uint32_t line;		    /* 0 unknown */
+	struct sp_name_hints names; /* for the readable form of its name */
 };
 
 struct sp_debug_info;

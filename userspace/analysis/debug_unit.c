@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "userspace/analysis/debug_hints.h"
+
 #define MAX_DEPTH 400
 #define MAX_RANGES (16u << 20)
 #define NONE UINT32_MAX
@@ -51,6 +53,7 @@ struct sp_debug_unit {
 	size_t n_ranges, ranges_capacity;
 	struct segment *segments;
 	size_t n_segments;
+	struct sp_debug_hints *hints;
 	const char *directory; /* where the compiler ran */
 	bool assembler;	       /* its names are of the last alias; the symbol table knows better */
 	Dwarf_Off walked_to;   /* the walk's last entry */
@@ -236,7 +239,9 @@ int sp_debug_unit_read(const Dwarf_Die *lines, const Dwarf_Die *functions,
 		unit->directory = dwarf_formstring(&directory);
 	unit->assembler = dwarf_srclang(&functions_die) == DW_LANG_Mips_Assembler;
 	unit->walked_to = dwarf_dieoffset(&functions_die);
-	r = walk(unit, &functions_die, NONE, 0);
+	r = sp_debug_hints_new(&functions_die, &unit->hints);
+	if (r == 0)
+		r = walk(unit, &functions_die, NONE, 0);
 	if (r == 0)
 		r = make_segments(unit);
 	if (r < 0) {
@@ -251,6 +256,7 @@ void sp_debug_unit_free(struct sp_debug_unit *unit)
 {
 	if (!unit)
 		return;
+	sp_debug_hints_free(unit->hints);
 	free(unit->nodes);
 	free(unit->ranges);
 	free(unit->segments);
@@ -343,6 +349,7 @@ size_t sp_debug_unit_find(const struct sp_debug_unit *unit, uint64_t address,
 		struct node *node = &unit->nodes[at];
 
 		frame.function = unit->assembler ? NULL : function_name(&node->die);
+		sp_debug_hints_find(unit->hints, &node->die, frame.function, &frame.names);
 		frames[n] = frame;
 		/* A chain that is too long loses frames before the last. */
 		if (n < SP_DEBUG_MAX_INLINED - 1)

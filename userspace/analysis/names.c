@@ -118,7 +118,7 @@ static void put_constructs(FILE *out, const struct sp_name_parts *parts, bool af
 /* [omp 3] of a module, as the linker name counts, becomes [omp 1] of the function it was in. */
 static void place_construct(struct sp_name_parts *parts, const struct sp_name_hints *hints)
 {
-	if (!parts->base_length && hints->construct && parts->n_constructs)
+	if (hints->construct && parts->n_constructs && !parts->constructs[0].line)
 		parts->constructs[0].number = hints->construct;
 }
 
@@ -138,7 +138,8 @@ char *sp_name_readable(const char *raw, const struct sp_name_hints *hints)
 	base = strndup(parts.base, parts.base_length);
 	if (base && !parts.base_length && hints->parent) {
 		free(base);
-		base = strdup(hints->parent);
+		base = strndup(hints->parent, hints->parent_is_one_of ? strcspn(hints->parent, "<")
+								      : strlen(hints->parent));
 	}
 	if (!base)
 		return NULL;

@@ -27,6 +27,8 @@ struct sp_name_hints {
 	/* Of an outlined function: the linker name of the function that it was cut out of (NULL
 	 * unknown), and the number of its construct there, from 1 (0 unknown). */
 	const char *parent;
+	bool parent_is_one_of; /* several functions have the place that tells, as instances of a
+				  template: the parent's name without its template arguments */
 	unsigned int construct;
 	bool keep_clones; /* "scale(int) [clone .cold]" apart from "scale(int)" */
 };

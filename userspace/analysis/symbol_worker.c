@@ -25,10 +25,16 @@ _Static_assert(SP_WORKER_MAX_FRAMES >= SP_DEBUG_MAX_INLINED, "every chain fits a
 
 /* ---- the worker's end ---- */
 
+struct readable {
+	struct sp_name_hints hints;
+	uint32_t number; /* of the text + 1; 0 none */
+};
+
 struct worker {
 	struct sp_pool *texts;
-	uint32_t *readable; /* by number of a linker name: number of its readable form + 1 */
+	struct readable *readable; /* by number of a linker name: the last one that was made */
 	size_t readable_capacity;
+	bool keep_clones;
 	unsigned char buffer[64 << 10];
 	size_t used;
 	int (*write)(void *context, const void *bytes, size_t size);
@@ -91,9 +97,18 @@ static int send_text(struct worker *worker, const char *text, uint32_t *ret_id)
 			    0);
 }
 
-/* The readable form of a linker name that was sent as number @raw. */
-static int send_readable(struct worker *worker, uint32_t raw, uint32_t *ret_id)
+static bool same_hints(const struct sp_name_hints *a, const struct sp_name_hints *b)
 {
+	return a->fortran == b->fortran && a->name == b->name && a->module == b->module &&
+	       a->parent == b->parent && a->parent_is_one_of == b->parent_is_one_of &&
+	       a->construct == b->construct;
+}
+
+/* The readable form of a linker name that was sent as number @raw. */
+static int send_readable(struct worker *worker, uint32_t raw, const struct sp_name_hints *hints,
+			 uint32_t *ret_id)
+{
+	struct readable *known;
 	sp_cleanup(sp_freep) char *name = NULL;
 	int r;
 
@@ -102,7 +117,7 @@ static int send_readable(struct worker *worker, uint32_t raw, uint32_t *ret_id)
 		return 0;
 	if (raw >= worker->readable_capacity) {
 		size_t capacity = (size_t)raw * 2 + 64;
-		uint32_t *grown = reallocarray(worker->readable, capacity, sizeof(*grown));
+		struct readable *grown = reallocarray(worker->readable, capacity, sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
@@ -111,16 +126,19 @@ static int send_readable(struct worker *worker, uint32_t raw, uint32_t *ret_id)
 		worker->readable = grown;
 		worker->readable_capacity = capacity;
 	}
-	if (!worker->readable[raw]) {
-		name = sp_name_demangle(sp_pool_at(worker->texts, raw));
+	known = &worker->readable[raw];
+	if (!known->number || !same_hints(&known->hints, hints)) {
+		known->hints = *hints;
+		known->hints.keep_clones = worker->keep_clones;
+		name = sp_name_readable(sp_pool_at(worker->texts, raw), &known->hints);
 		if (name) {
 			r = send_text(worker, name, ret_id);
 			if (r < 0)
 				return r;
 		}
-		worker->readable[raw] = *ret_id + 1;
+		known->number = *ret_id + 1;
 	}
-	*ret_id = worker->readable[raw] - 1;
+	*ret_id = known->number - 1;
 	return 0;
 }
 
@@ -153,7 +171,7 @@ static int send_place(void *context, size_t index, const struct sp_debug_frame *
 		int r = send_text(worker, frames[i].function, &sent[i].raw);
 
 		if (r == 0)
-			r = send_readable(worker, sent[i].raw, &sent[i].function);
+			r = send_readable(worker, sent[i].raw, &frames[i].names, &sent[i].function);
 		if (r == 0)
 			r = send_file(worker, &frames[i], &sent[i].file);
 		if (r < 0)
@@ -217,6 +235,7 @@ static int run(const struct sp_symbol_job *job, int (*write)(void *, const void 
 		return -ENOMEM;
 	worker->write = write;
 	worker->context = context;
+	worker->keep_clones = job->keep_clones;
 	worker->texts = sp_pool_new();
 	r = worker->texts ? work(worker, job) : -ENOMEM;
 	sp_pool_free(worker->texts);

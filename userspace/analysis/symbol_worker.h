@@ -8,6 +8,7 @@
 #ifndef SP_ANALYSIS_SYMBOL_WORKER_H
 #define SP_ANALYSIS_SYMBOL_WORKER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -24,6 +25,7 @@ struct sp_symbol_job {
 	const char *debug_path;
 	const uint64_t *addresses; /* ascending */
 	size_t n;
+	bool keep_clones; /* in readable names */
 };
 
 /* A message is a header and its bytes, in native byte order, since both ends are one program. */

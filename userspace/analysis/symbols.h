@@ -27,6 +27,7 @@ struct sp_symbols_options {
 	const char *debug_path;	 /* where to search separate debug files; NULL: as debuggers do */
 	unsigned int jobs;	 /* modules read at a time; 0: one for each CPU, at most 8 */
 	unsigned int patience_s; /* a module without progress for so long is given up; 0: 60 */
+	bool keep_clones; /* tell solve.constprop.0 from solve in readable names */
 	bool in_process; /* no child processes: for tests; a crash of libdw is then one of ours */
 	/* Called now and then while resolving, or NULL. */
 	void (*progress)(void *context, size_t done, size_t total);

@@ -121,7 +121,7 @@ static int start_job(struct sp_symbols *symbols, struct sp_symbols_file *module,
 {
 	struct sp_symbol_job work = {module->public.path, module->public.build_id,
 				     symbols->options.debug_path, module->pending,
-				     module->n_pending};
+				     module->n_pending, symbols->options.keep_clones};
 	struct sp_symbol_sink sink = job_sink(job);
 
 	*job = (struct job){.symbols = symbols, .module = module, .fd = -1, .heard = now_s()};
