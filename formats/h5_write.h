@@ -108,6 +108,9 @@ int sp_h5_writer_add_clocks(struct sp_h5_writer *writer, const struct sp_clock_r
 
 int sp_h5_writer_add_rank_facts(struct sp_h5_writer *writer, const struct sp_rank_fact_row *rows,
 				size_t n, struct sp_error *error);
+int sp_h5_writer_add_kernel_symbols(struct sp_h5_writer *writer,
+				    const struct sp_kernel_symbol_row *rows, size_t n,
+				    struct sp_error *error);
 
 /* Adds what a rank has besides. The structs and strings are not needed after the return. A region's
  * name or a tag that cannot be a link's name (it has a "/", or is empty, or ".") gets one that can;

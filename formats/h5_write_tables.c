@@ -118,6 +118,13 @@ int sp_h5_writer_add_rank_facts(struct sp_h5_writer *writer, const struct sp_ran
 	return add_rows(writer, SP_H5_TABLE_rank_fact, rows, n, error);
 }
 
+int sp_h5_writer_add_kernel_symbols(struct sp_h5_writer *writer,
+				    const struct sp_kernel_symbol_row *rows, size_t n,
+				    struct sp_error *error)
+{
+	return add_rows(writer, SP_H5_TABLE_kernel_symbol, rows, n, error);
+}
+
 int sp_h5_writer_add_sample(struct sp_h5_writer *writer, const struct sp_sample_row *sample,
 			    const uint64_t *frames, size_t n_frames, struct sp_error *error)
 {

@@ -21,7 +21,7 @@ int sp_h5_profile_open_samples(struct sp_profile *profile, struct sp_h5_profile 
 	uint64_t n;
 	int r;
 
-	_Static_assert(sizeof(h5->samples) / sizeof(h5->samples[0]) >= 9, "columns of the samples");
+	_Static_assert(sizeof(h5->samples) / sizeof(h5->samples[0]) >= 12, "columns of the samples");
 	r = sp_h5_open_numbers(h5->file, table->columns[0].path, false, SP_H5_ANY_LENGTH,
 			       &h5->samples[0], &n, error);
 	if (r || h5->samples[0] < 0)
@@ -62,7 +62,7 @@ static int read_column(struct sp_h5_profile *h5, size_t c, uint64_t first, size_
 		if (h5->samples[c] >= 0)
 			memcpy(field, values + i * size, size);
 		else
-			memset(field, 0, size); /* the only optional one, rank, has the default 0 */
+			memset(field, 0, size); /* the optional ones have the default 0 */
 	}
 	return r;
 }

@@ -38,6 +38,7 @@ static int load_part(struct sp_merge_part *part, struct sp_error *error)
 	LOAD(cuts, cut)
 	LOAD(clocks, clock)
 	LOAD(rank_facts, rank_fact)
+	LOAD(kernel_symbols, kernel_symbol)
 	if (!r)
 		r = sp_profile_metadata(part->profile, &facts, &n, error);
 	if (!r)
@@ -207,6 +208,7 @@ static void move_references(const struct sp_merge_part *part, enum sp_h5_table w
 	struct sp_cut_row *cut = row;
 	struct sp_clock_row *clock = row;
 	struct sp_rank_fact_row *fact = row;
+	struct sp_kernel_symbol_row *symbol = row;
 	uint32_t moved;
 
 	switch (which) {
@@ -240,6 +242,9 @@ static void move_references(const struct sp_merge_part *part, enum sp_h5_table w
 		break;
 	case SP_H5_TABLE_rank_fact:
 		fact->rank = sp_merge_rank(part, fact->rank);
+		break;
+	case SP_H5_TABLE_kernel_symbol:
+		symbol->rank = sp_merge_rank(part, symbol->rank);
 		break;
 	default:
 		break;

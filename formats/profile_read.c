@@ -132,6 +132,7 @@ SP_PROFILE_TABLE(losses, loss)
 SP_PROFILE_TABLE(cuts, cut)
 SP_PROFILE_TABLE(clocks, clock)
 SP_PROFILE_TABLE(rank_facts, rank_fact)
+SP_PROFILE_TABLE(kernel_symbols, kernel_symbol)
 
 static int facts(struct sp_profile *profile, struct sp_profile_facts *cached, const char *group,
 		 const struct sp_fact **ret_facts, size_t *ret_n, struct sp_error *error)

@@ -109,7 +109,7 @@ int sp_profile_read_frames(struct sp_profile *profile, uint64_t first, size_t n,
 			   uint64_t *ret_frames, struct sp_error *error);
 
 /* int sp_profile_<table>s(profile, const struct sp_<table>_row **ret_rows, size_t *ret_n, error)
- * for thread, task, site, module, process, loss, cut, clock, rank_fact: all rows of the table, none
+ * for thread, task, site, module, process, loss, cut, clock, rank_fact, kernel_symbol: all rows of the table, none
  * if the file has no such table. Read once, valid until free. A .sps file's modules come with path
  * and bias. */
 int sp_profile_threads(struct sp_profile *profile, const struct sp_thread_row **ret_rows,
@@ -130,6 +130,9 @@ int sp_profile_clocks(struct sp_profile *profile, const struct sp_clock_row **re
 		      size_t *ret_n, struct sp_error *error);
 int sp_profile_rank_facts(struct sp_profile *profile, const struct sp_rank_fact_row **ret_rows,
 			  size_t *ret_n, struct sp_error *error);
+int sp_profile_kernel_symbols(struct sp_profile *profile,
+			      const struct sp_kernel_symbol_row **ret_rows, size_t *ret_n,
+			      struct sp_error *error);
 
 /* Perf events, line profiles, LIKWID: read once, valid until free. */
 int sp_profile_extras(struct sp_profile *profile, const struct sp_extras **ret_extras,

@@ -292,6 +292,11 @@ static void add_tables(struct lines *lines)
 	{
 		ROWS(modules, module) lines_add(lines, "module %s", module_of((int64_t)i));
 	}
+	{
+		ROWS(kernel_symbols, kernel_symbol)
+		lines_add(lines, "kernel symbol %" PRIx64 " %" PRIx64 " %s %s %u", rows[i].address,
+			  rows[i].end, rows[i].name, rows[i].module, rank_of(rows[i].rank));
+	}
 	ROWS(cuts, cut)
 	lines_add(lines, "cut %u %s %u %" PRIu64, rank_of(rows[i].rank), region_of(rows[i].region),
 		  rows[i].flag, rows[i].count);
@@ -322,10 +327,11 @@ static void add_samples(struct lines *lines, unsigned int columns)
 					       frames[k]);
 		lines_add(lines,
 			  "sample %u %" PRIu64 " thread %s in %s call %" PRId64 " ip %" PRIx64
-			  " module %s kernel %u stack%s",
+			  " module %s kernel %u of %u end %u signal %u stack%s",
 			  rank_of(sample.rank), sample.time_ns, thread_of(sample.thread),
 			  region_of(sample.region), strange ? -1 : sample.call_id, sample.ip,
-			  module_of(sample.module), sample.kernel, stack);
+			  module_of(sample.module), sample.kernel, sample.kernel_frames,
+			  sample.stack_end, sample.signal_frames, stack);
 	}
 }
 

@@ -161,6 +161,14 @@ static void add_rank_tables(struct sp_h5_writer *writer, uint32_t rank, uint32_t
 	MUST(sp_h5_writer_add_cuts(
 		writer, &(struct sp_cut_row){.region = 0, .rank = rank, .flag = 2, .count = tag}, 1,
 		&error));
+	MUST(sp_h5_writer_add_kernel_symbols(
+		writer,
+		&(struct sp_kernel_symbol_row){.address = 4096 * tag,
+					       .end = 4096 * tag + 9,
+					       .name = text,
+					       .module = "m",
+					       .rank = tag % 3 ? rank : UINT32_MAX},
+		1, &error));
 }
 
 static void add_samples(struct sp_h5_writer *writer, uint32_t rank, uint32_t n_regions)
@@ -179,7 +187,10 @@ static void add_samples(struct sp_h5_writer *writer, uint32_t rank, uint32_t n_r
 						.ip = make_below(UINT64_MAX),
 						.module = (int64_t)make_below(3) - 1,
 						.kernel = make_below(2),
-						.rank = rank},
+						.rank = rank,
+						.kernel_frames = (uint32_t)make_below(depth + 1),
+						.stack_end = (uint8_t)make_below(13),
+						.signal_frames = (uint32_t)make_below(9)},
 			frames, depth, &error));
 	}
 }

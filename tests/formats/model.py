@@ -70,6 +70,7 @@ class Profile:
     cuts: list = dataclasses.field(default_factory=list)
     clocks: list = dataclasses.field(default_factory=list)
     rank_facts: list = dataclasses.field(default_factory=list)
+    kernel_symbols: list = dataclasses.field(default_factory=list)
     samples: list = dataclasses.field(default_factory=list)  # dicts with "frames"
 
     def ranks(self):
@@ -300,7 +301,8 @@ class Maker:
                                     "first_seen_ns": t, "last_seen_ns": -1})
         for _ in range(r.randrange(4)):
             p.modules.append({"path": self.text(), "build_id": "00ff", "bias": 2**63, "start": 4096, "end": 2**64 - 1, "file_offset": 0,
-                              "process": r.randrange(len(p.processes)) if p.processes else NONE})
+                              "process": r.randrange(len(p.processes)) if p.processes else NONE, "archived": r.choice(["", "archive/00ff-x"]),
+                              "mapped_ns": r.choice([0, t, 2**64 - 1])})
         if self.all_names:
             for _ in range(r.randrange(4)):
                 p.sites.append({"region": r.randrange(len(self.all_names)), "line": r.randrange(-1, 99), "file": "a.c", "tags": '["x"]',
@@ -313,6 +315,10 @@ class Maker:
         for _ in range(r.randrange(3)):
             p.rank_facts.append({"rank": r.choice(ranks + [0]), "part": r.choice(["metadata", "meta"]), "key": self.text(), "kind": 0,
                                  "text": self.text()})
+        for i in range(r.choice([0, 0, 1, 4])):
+            address = 2**64 - 2**31 + 4096 * i
+            p.kernel_symbols.append({"address": address, "end": r.choice([0, address + 64]), "name": self.text(), "module": r.choice(["", "ext4"]),
+                                     "rank": r.choice(ranks + [NONE])})
 
     def make_cuts(self):
         """The flags of the calls say the same, where they are stored."""
@@ -328,11 +334,13 @@ class Maker:
             if "id" in p.columns else {}
         for _ in range(r.choice([0, 0, 5, 200])):
             rank = r.choice(ranks or [0])
+            frames = [r.randrange(2**64) for _ in range(r.choice([0, 1, 3, 100]))]
             p.samples.append({
                 "time_ns": r.randrange(10**12), "thread": r.randrange(len(p.threads)) if p.threads and r.random() < 0.8 else -1,
                 "region": r.randrange(-1, len(self.all_names)), "call_id": r.choice(ids.get(rank, [-1])), "ip": r.choice([0, 2**64 - 1, 4198400]),
                 "module": r.randrange(-1, len(p.modules)), "kernel": r.randrange(2), "rank": rank,
-                "frames": [r.randrange(2**64) for _ in range(r.choice([0, 1, 3, 100]))]})
+                "kernel_frames": r.choice([0, r.randrange(len(frames) + 1)]), "stack_end": r.randrange(13),
+                "signal_frames": r.choice([0, 1, 2**32 - 1]), "frames": frames})
 
     def make(self):
         c, p, r = self.choices, self.profile, self.r

@@ -150,7 +150,8 @@ class Raw:
         for key, value in p.meta.items():
             self.attribute(meta.attrs, key, value)
         for name, group in (("sites", "sites"), ("modules", "modules"), ("processes", "processes"), ("losses", "losses"),
-                            ("cuts", "cut_calls"), ("clocks", "clocks"), ("rank_facts", "rank_facts")):
+                            ("cuts", "cut_calls"), ("clocks", "clocks"), ("rank_facts", "rank_facts"),
+                            ("kernel_symbols", "kernel_symbols")):
             rows = getattr(p, name)
             self.table(f"sp_trace/{group}", {field: field for field in rows[0]} if rows else {}, rows)
         if p.samples:

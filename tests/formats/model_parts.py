@@ -14,7 +14,7 @@ TABLES = {
                              "running_ns": "running_ns", "suspended_ns": "suspended_ns"}),
 }
 # Tables of /sp_trace: their columns are called as in the model.
-UNSIGNED = {"bias", "start", "end", "file_offset", "count", "first_ns", "last_ns", "time_ns", "ip"}
+UNSIGNED = {"bias", "start", "end", "file_offset", "count", "first_ns", "last_ns", "time_ns", "ip", "mapped_ns", "address"}
 RELATIVE = {"start_ns", "end_ns", "created_ns", "done_ns"}
 
 
@@ -27,7 +27,8 @@ def without(profile, *parts):
 
 
 def without_trace(profile):
-    out = without(profile, "meta", "sites", "modules", "processes", "losses", "cuts", "clocks", "rank_facts", "samples")
+    out = without(profile, "meta", "sites", "modules", "processes", "losses", "cuts", "clocks", "rank_facts", "kernel_symbols",
+                  "samples")
     out.columns = tuple(name for name in profile.columns if name in model.THEIR_COLUMNS)
     return out
 

@@ -94,7 +94,7 @@ def ours(d, profile, dump, where, aggregate=False, json_file=False, computed=(),
 
 
 def compare_tables(d, profile, dump, where):
-    for name in ("threads", "tasks", "sites", "modules", "processes", "losses", "cuts", "clocks", "rank_facts"):
+    for name in ("threads", "tasks", "sites", "modules", "processes", "losses", "cuts", "clocks", "rank_facts", "kernel_symbols"):
         expected, got = getattr(profile, name), dump[name]
         d.same(len(got), len(expected), where, name)
         # Region ids go by the file's own table.
@@ -143,6 +143,11 @@ def compare_facts(d, profile, dump, where, json_file, more_facts):
             d.same(nan_safe(has[key]), nan_safe(should[key]), where, name, key)
 
 
+# enum sp_stack_end of wire.h, by the names of formats/stack_end.c
+STACK_ENDS = ("unknown", "complete", "leaf", "truncated", "no mapping", "pending", "no table", "no rule", "unsupported", "unreadable",
+              "no progress", "busy", "frame pointers")
+
+
 def from_report(document):
     """What sp-report dump --json printed, in the shape that profile_dump prints."""
     file, get = document["file"][0], lambda name: document.get(name, [])
@@ -151,7 +156,7 @@ def from_report(document):
            "cuts": get("cut_calls"), "metadata": facts(get("metadata")), "meta": facts(get("meta"))}
     for name in ("sites", "losses", "clocks", "rank_facts"):
         out[name] = get(name)
-    for name in ("threads", "tasks", "modules", "processes", "losses", "clocks"):
+    for name in ("threads", "tasks", "modules", "processes", "losses", "clocks", "kernel_symbols"):
         out[name] = [{key: model.NONE if value is None and key in ("process", "rank") else value for key, value in one.items()} for one in get(name)]
     calls = {}
     for one in get("calls"):
@@ -163,7 +168,8 @@ def from_report(document):
                     "tags": json.dumps(row["tags"]), "calls": calls.get(i, []), "event_metadata": metadata.get(i)}
                    for i, row in enumerate(document["rows"])]
     number = {name: i for i, name in enumerate(names)}
-    out["samples"] = [[{**one, "region": -1 if one["region"] is None else number[one["region"]]}, *one["stack"]] for one in get("samples")]
+    out["samples"] = [[{**one, "region": -1 if one["region"] is None else number[one["region"]], "stack_end": STACK_ENDS.index(one["stack_end"])},
+                       *one["stack"]] for one in get("samples")]
     out["perf_events"] = get("perf_events")
     groups = lambda name, key, i: [one for one in get(name) if one[key] == i]
     out["line_profiles"] = []

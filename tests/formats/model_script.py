@@ -9,12 +9,13 @@ TABLES = {
     "threads": ("thread", "rank index ident native_id daemon start_ns end_ns cpu_ns name process calls samples"),
     "tasks": ("task", "rank index kind name coro_name thread_index created_ns done_ns steps running_ns suspended_ns"),
     "sites": ("site", "region line file tags function image"),
-    "modules": ("module", "path build_id bias start end file_offset process"),
+    "modules": ("module", "path build_id bias start end file_offset process archived mapped_ns"),
     "processes": ("process", "pid ppid rank exe command_line first_seen_ns last_seen_ns"),
     "losses": ("loss", "cause cpu thread count first_ns last_ns rank"),
     "cuts": ("cut", "region rank flag count"),
     "clocks": ("clock", "monotonic_ns realtime_ns boottime_ns error_ns rank"),
     "rank_facts": ("rank_fact", "rank part key kind text"),
+    "kernel_symbols": ("kernel_symbol", "address end name module rank"),
 }
 DEFAULTS = {"process": model.NONE, "calls": 0, "samples": 0, "stack": 0}
 
@@ -76,7 +77,9 @@ def script(profile, path, r, schema=3, gzip=0, aggregate=False):
             lines.append(command + " " + " ".join(map(word, put_table)))
     for one in out.samples:
         fields = "time_ns thread region call_id ip module kernel rank".split()
-        lines.append("sample " + " ".join(map(word, [*(one[field] for field in fields), 0, len(one["frames"]), *one["frames"]])))
+        ends = "kernel_frames stack_end signal_frames".split()
+        lines.append("sample " + " ".join(map(word, [*(one[field] for field in fields), 0, *(one[field] for field in ends), len(one["frames"]),
+                                                     *one["frames"]])))
     extras(out, lines)
     for key, value in out.metadata.items():
         if key != "start_time_ns":

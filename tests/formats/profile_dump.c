@@ -394,6 +394,7 @@ int main(int argc, char **argv)
 	PRINT_TABLE(cuts, cut);
 	PRINT_TABLE(clocks, clock);
 	PRINT_TABLE(rank_facts, rank_fact);
+	PRINT_TABLE(kernel_symbols, kernel_symbol);
 	must(sp_profile_extras(profile, &extras, &error), argv[1]);
 	print_perf_events(extras);
 	print_line_profiles(extras);

@@ -194,6 +194,7 @@ static bool add_table_row(const char *command)
 	TABLE(cut, cuts)
 	TABLE(clock, clocks)
 	TABLE(rank_fact, rank_facts)
+	TABLE(kernel_symbol, kernel_symbols)
 	if (strcmp(command, "sample") == 0) {
 		struct sp_sample_row row = {0};
 		char *none[1];

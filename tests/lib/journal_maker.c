@@ -123,6 +123,9 @@ void maker_sample(struct maker *maker, struct maker_sample s)
 		.process = s.process,
 		.pid = s.pid,
 		.tid = s.tid,
+		.stack_end = s.stack_end,
+		.kernel_frames = s.kernel_frames,
+		.signal_frames = s.signal_frames,
 	};
 
 	maker->samples++;
@@ -230,6 +233,57 @@ void maker_image(struct maker *maker, uint32_t image, uint64_t inode, uint32_t e
 	};
 
 	ADD_TEXTS(maker, event, path, build_id);
+}
+
+void maker_archived(struct maker *maker, uint32_t image, uint64_t size, int error,
+		    const char *path)
+{
+	struct sp_ev_archived event = {
+		.head = {.type = SP_EV_archived},
+		.size = size,
+		.image = image,
+		.error = error,
+	};
+
+	ADD_TEXTS(maker, event, path);
+}
+
+void maker_unwind_table(struct maker *maker, uint32_t image, uint64_t rows, int error,
+			const char *why)
+{
+	struct sp_ev_unwind_table event = {
+		.head = {.type = SP_EV_unwind_table},
+		.rows = rows,
+		.image = image,
+		.error = error,
+	};
+
+	ADD_TEXTS(maker, event, why);
+}
+
+void maker_kernel_symbol(struct maker *maker, uint64_t address, uint64_t end, const char *name,
+			 const char *module)
+{
+	struct sp_ev_kernel_symbol event = {
+		.head = {.type = SP_EV_kernel_symbol},
+		.address = address,
+		.end = end,
+	};
+
+	ADD_TEXTS(maker, event, name, module);
+}
+
+void maker_stack_copy(struct maker *maker, uint32_t lane, uint64_t time, uint32_t registers,
+		      const uint64_t *words, size_t n_words)
+{
+	struct sp_ev_stack_copy event = {
+		.head = {.type = SP_EV_stack_copy, .lane = lane},
+		.time = time,
+		.registers = (uint16_t)registers,
+		.words = (uint32_t)(n_words - registers),
+	};
+
+	add_with_tail(maker, &event, sizeof(event), words, n_words * 8);
 }
 
 void maker_segment(struct maker *maker, uint32_t image, uint64_t address, uint64_t file_offset,

@@ -27,8 +27,9 @@ struct maker_sample {
 	uint32_t lane, process, pid, tid, site;
 	uint64_t number, time, ip;
 	uint16_t flags;
-	const uint64_t *frames;
+	const uint64_t *frames; /* the kernel's first */
 	size_t n_frames;
+	uint32_t kernel_frames, stack_end, signal_frames;
 };
 
 struct maker maker_open(const char *path);
@@ -52,6 +53,16 @@ void maker_map(struct maker *maker, uint32_t process, uint64_t time, uint64_t st
 	       uint64_t file_offset, uint64_t inode, const char *path);
 void maker_image(struct maker *maker, uint32_t image, uint64_t inode, uint32_t elf_type,
 		 const char *path, const char *build_id);
+/* @error: -errno of one that could not be copied. */
+void maker_archived(struct maker *maker, uint32_t image, uint64_t size, int error,
+		    const char *path);
+void maker_unwind_table(struct maker *maker, uint32_t image, uint64_t rows, int error,
+			const char *why);
+void maker_kernel_symbol(struct maker *maker, uint64_t address, uint64_t end, const char *name,
+			 const char *module);
+/* Of the sample of that time and lane. @words: @registers registers, then the stack. */
+void maker_stack_copy(struct maker *maker, uint32_t lane, uint64_t time, uint32_t registers,
+		      const uint64_t *words, size_t n_words);
 void maker_segment(struct maker *maker, uint32_t image, uint64_t address, uint64_t file_offset,
 		   uint64_t file_size);
 void maker_meta(struct maker *maker, const char *key, const char *value);

@@ -59,6 +59,8 @@ void sp_recording_free(struct sp_recording *rec)
 	free(rec->losses);
 	free(rec->clocks);
 	free(rec->meta);
+	free(rec->kernel_symbols);
+	free(rec->unwind_facts);
 	free(rec->units);
 	sp_idmap_free(&rec->lane_by_id);
 	sp_idmap_free(&rec->process_by_number);
@@ -213,6 +215,8 @@ static int add_sample(struct sp_recording *rec, const struct sp_event *event)
 	int r = 0;
 
 	rec->samples++;
+	rec->stack_ends[sample->stack_end < SP_STACK_END_MAX ? sample->stack_end : 0]++;
+	rec->kernel_stacks += sample->kernel_frames != 0;
 	sp_recording_note_time(rec, sample->time, sample->time);
 	if (sample->site) {
 		r = sp_recording_ensure_site(rec, sample->site, &site);
@@ -337,6 +341,9 @@ int sp_recording_add(struct sp_recording *rec, const struct sp_event *event)
 		[SP_EV_process] = sp_recording_add_process,
 		[SP_EV_loss] = sp_recording_add_loss,
 		[SP_EV_end] = sp_recording_add_end,
+		[SP_EV_unwind_table] = sp_recording_add_unwind_table,
+		[SP_EV_kernel_symbol] = sp_recording_add_kernel_symbol,
+		[SP_EV_archived] = sp_recording_add_archived,
 	};
 	unsigned type = event->head->type;
 

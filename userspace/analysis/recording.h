@@ -71,8 +71,10 @@ struct sp_region {
 struct sp_image {
 	uint32_t number;
 	uint32_t elf_type;
-	uint64_t device, inode;
+	uint64_t device, inode, size;
+	int64_t mtime; /* ns since 1970 */
 	const char *path, *build_id;
+	const char *archived; /* copy of the file, relative to the recording's directory, "" none */
 	int32_t error;
 };
 
@@ -98,6 +100,20 @@ struct sp_loss {
 
 struct sp_clock {
 	int64_t monotonic, realtime, boottime, error;
+};
+
+/* A function of the kernel; after resolve in order of address. */
+struct sp_kernel_symbol {
+	uint64_t address, end; /* end 0: unknown */
+	const char *name, *module;
+};
+
+/* How an image's stacks are unwound, as far as the recorder said so. */
+struct sp_unwind_fact {
+	uint32_t image; /* number */
+	int32_t error;
+	uint64_t rows;
+	const char *why; /* there is no table, "" if there is one */
 };
 
 struct sp_meta {
@@ -126,12 +142,17 @@ struct sp_recording {
 	struct sp_loss *losses;
 	struct sp_clock *clocks;
 	struct sp_meta *meta;
+	struct sp_kernel_symbol *kernel_symbols;
+	struct sp_unwind_fact *unwind_facts;
 	struct sp_unit *units; /* in order of job, ranked before other, rank */
 	size_t n_lanes, n_processes, n_sites, n_regions, n_images, n_segments, n_maps, n_losses,
-		n_clocks, n_meta, n_units;
+		n_clocks, n_meta, n_kernel_symbols, n_unwind_facts, n_units;
 	uint64_t calls, samples, first_time, last_time;
 	uint64_t made_up_lanes; /* lanes whose task event was lost */
 	uint64_t unknown_sites, unknown_site_calls;
+	/* Samples by why their user stack ends, those in the middle of nothing included. */
+	uint64_t stack_ends[SP_STACK_END_MAX];
+	uint64_t kernel_stacks; /* samples with frames of the kernel */
 	uint64_t open_calls; /* records of calls that were open at the end, duplicates included */
 	bool ended;	     /* in good order */
 	const char *end_reason; /* "" unknown */
@@ -140,7 +161,8 @@ struct sp_recording {
 
 	/* Room and indices. */
 	size_t lanes_room, processes_room, sites_room, regions_room, images_room, segments_room,
-		maps_room, losses_room, clocks_room, meta_room, units_room;
+		maps_room, losses_room, clocks_room, meta_room, kernel_symbols_room, unwind_facts_room,
+		units_room;
 	struct sp_idmap lane_by_id, process_by_number, site_by_number, loss_by_key, image_by_number;
 };
 
@@ -170,6 +192,9 @@ static inline uint32_t sp_recording_site(const struct sp_recording *recording, u
  * that was only seen later if there is none before. */
 uint32_t sp_recording_find_map(const struct sp_recording *recording, uint32_t process, uint64_t ip,
 			       uint64_t time);
+
+/* Index of the kernel's function that an address is in, SP_NONE unknown. */
+uint32_t sp_recording_find_kernel_symbol(const struct sp_recording *recording, uint64_t address);
 
 /* The last value of a key, or NULL. */
 const char *sp_recording_meta(const struct sp_recording *recording, const char *key);

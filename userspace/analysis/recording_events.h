@@ -2,7 +2,8 @@
  *
  * recording_events.h - what the takers of events share; for recording*.c only.
  *
- * recording.c takes what the kernel side sends, recording_facts.c what the recorder wrote.
+ * recording.c takes what the kernel side sends, recording_facts.c what the recorder wrote,
+ * recording_stacks.c what it wrote for the sake of stacks.
  */
 #ifndef SP_ANALYSIS_RECORDING_EVENTS_H
 #define SP_ANALYSIS_RECORDING_EVENTS_H
@@ -13,7 +14,11 @@ typedef int sp_recording_taker(struct sp_recording *recording, const struct sp_e
 
 sp_recording_taker sp_recording_add_site, sp_recording_add_dynamic_site, sp_recording_add_image,
 	sp_recording_add_segment, sp_recording_add_process, sp_recording_add_loss,
-	sp_recording_add_clock, sp_recording_add_meta, sp_recording_add_end;
+	sp_recording_add_clock, sp_recording_add_meta, sp_recording_add_end,
+	sp_recording_add_kernel_symbol, sp_recording_add_archived, sp_recording_add_unwind_table;
+
+/* Puts the kernel's symbols in order, for sp_recording_find_kernel_symbol(). */
+void sp_recording_sort_kernel_symbols(struct sp_recording *recording);
 
 /* The entry of a process or a site, made if it is not there. */
 int sp_recording_ensure_process(struct sp_recording *recording, uint32_t number,

@@ -78,8 +78,11 @@ int sp_recording_add_image(struct sp_recording *rec, const struct sp_event *even
 		.elf_type = ev->elf_type,
 		.device = ev->device,
 		.inode = ev->inode,
+		.size = ev->size,
+		.mtime = ev->mtime,
 		.path = path,
 		.build_id = build_id,
+		.archived = "",
 		.error = ev->error,
 	};
 	return sp_idmap_set(&rec->image_by_number, ev->image, index);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "formats/profile.h"
+#include "userspace/analysis/recording_events.h"
 #include "userspace/analysis/recording_maps.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
@@ -325,5 +326,6 @@ int sp_recording_resolve(struct sp_recording *rec)
 		r = pool_sites(rec);
 	if (r == 0)
 		r = sp_recording_sort_maps(rec);
+	sp_recording_sort_kernel_symbols(rec);
 	return r;
 }

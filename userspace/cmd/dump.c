@@ -29,10 +29,11 @@ static const struct sp_option options[] = {
 	 "only these, with commas. Profiles: file, metadata, meta,\n"
 	 "regions, rows, calls, event_metadata, samples, threads,\n"
 	 "tasks, sites, modules, processes, losses, cut_calls,\n"
-	 "clocks, rank_facts, perf_events, line_profiles, lines,\n"
-	 "likwid, likwid_events, likwid_metrics,\n"
-	 "likwid_environment. Journals: file, schema, events (or\n"
-	 "single ones by name: call, sample, task …), state"},
+	 "clocks, rank_facts, kernel_symbols, perf_events,\n"
+	 "line_profiles, lines, likwid, likwid_events,\n"
+	 "likwid_metrics, likwid_environment. Journals: file,\n"
+	 "schema, events (or single ones by name: call, sample,\n"
+	 "task …), state"},
 	{"limit", KEY_LIMIT, "N", "at most N records of each section"},
 	{"json", KEY_JSON, NULL, "print JSON: one object with a list for each section"},
 	{0},
@@ -56,7 +57,7 @@ static const char *const known_sections[] = {
 	"processes",  "losses",	       "cut_calls",	 "clocks",
 	"rank_facts", "perf_events",   "lines",		 "line_profiles",
 	"likwid",     "likwid_events", "likwid_metrics", "likwid_environment",
-	"schema",     "events",	       "state",
+	"schema",     "events",	       "state",		 "kernel_symbols",
 };
 
 /* All names that --section takes, ended with NULL; to free(). */

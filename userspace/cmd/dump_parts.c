@@ -97,10 +97,11 @@ static void put_u32(struct sp_dump *dump, const char *key, uint32_t value)
 		sp_dump_unsigned(dump, key, value);
 }
 
-/* The addresses of modules; other tables have no u64 of these names. */
+/* The addresses of modules and kernel symbols; other tables have no u64 of these names. */
 static void put_u64(struct sp_dump *dump, const char *key, uint64_t value)
 {
-	if (!strcmp(key, "bias") || !strcmp(key, "start") || !strcmp(key, "end"))
+	if (!strcmp(key, "bias") || !strcmp(key, "start") || !strcmp(key, "end") ||
+	    !strcmp(key, "address"))
 		sp_dump_address(dump, key, value);
 	else
 		sp_dump_unsigned(dump, key, value);
@@ -161,12 +162,13 @@ TABLE(loss, losses, "losses", (void)0)
 TABLE(cut, cuts, "cut_calls", put_name(dump, "region_name", profile, rows[i].region))
 TABLE(clock, clocks, "clocks", (void)0)
 TABLE(rank_fact, rank_facts, "rank_facts", (void)0)
+TABLE(kernel_symbol, kernel_symbols, "kernel_symbols", (void)0)
 
 int sp_dump_tables(struct sp_dump *dump, struct sp_profile *profile, struct sp_error *error)
 {
 	static int (*const tables[])(struct sp_dump *, struct sp_profile *, struct sp_error *) = {
-		dump_processes, dump_threads, dump_tasks,  dump_modules,    dump_sites,
-		dump_losses,	dump_cuts,    dump_clocks, dump_rank_facts,
+		dump_processes, dump_threads, dump_tasks,      dump_modules,	    dump_sites,	dump_losses,
+		dump_cuts,	dump_clocks,  dump_rank_facts, dump_kernel_symbols,
 	};
 	int r = 0;
 

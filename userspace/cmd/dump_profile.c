@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "formats/json_pull.h"
+#include "formats/stack_end.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/cmd/dump.h"
 
@@ -333,6 +334,9 @@ static int dump_sample(struct sp_dump *dump, struct sp_profile *profile, struct 
 	sp_dump_signed(dump, "module", row->module);
 	if (!sps) {
 		sp_dump_unsigned(dump, "kernel", row->kernel);
+		sp_dump_unsigned(dump, "kernel_frames", row->kernel_frames);
+		sp_dump_unsigned(dump, "signal_frames", row->signal_frames);
+		sp_dump_text(dump, "stack_end", sp_stack_end_name(row->stack_end));
 		r = dump_stack(dump, profile, block, block->offsets[i], block->offsets[i + 1], last,
 			       error);
 	}

@@ -29,7 +29,7 @@ struct parts {
 	uint64_t calls, samples, threads, tasks, lines, texts, tags, annotations;
 	uint64_t ids, lanes, waiting, gpu, trace; /* columns */
 	uint64_t perf_events, line_profiles, likwid, environments;
-	uint64_t losses, tables, facts, meta;
+	uint64_t losses, tables, kernel_symbols, facts, meta;
 };
 
 static const struct {
@@ -59,6 +59,7 @@ static const struct {
 	{PART(environments), SPT | SPS, "LIKWID's environment", NULL},
 	{PART(losses), SPT | SPS | JSON, "the account of what was lost", NULL},
 	{PART(tables), SPT | JSON, "modules, processes and clocks", NULL},
+	{PART(kernel_symbols), SPT | SPS | JSON, "names of kernel functions", NULL},
 	{PART(facts), SPT | SPS, "metadata", NULL},
 	{PART(meta), SPT | SPS, "facts about the recording", NULL},
 #undef PART
@@ -94,9 +95,11 @@ static int count_tables(struct sp_profile *profile, struct parts *parts)
 	const struct sp_process_row *processes;
 	const struct sp_clock_row *clocks;
 	const struct sp_loss_row *losses;
+	const struct sp_kernel_symbol_row *symbols;
 	const struct sp_extras *extras;
 	const struct sp_fact *facts;
-	size_t n_threads, n_tasks, n_sites, n_modules, n_processes, n_clocks, n_losses, n, m;
+	size_t n_threads, n_tasks, n_sites, n_modules, n_processes, n_clocks, n_losses;
+	size_t n_symbols, n, m;
 
 	if (sp_profile_threads(profile, &threads, &n_threads, NULL) < 0 ||
 	    sp_profile_tasks(profile, &tasks, &n_tasks, NULL) < 0 ||
@@ -105,6 +108,7 @@ static int count_tables(struct sp_profile *profile, struct parts *parts)
 	    sp_profile_processes(profile, &processes, &n_processes, NULL) < 0 ||
 	    sp_profile_clocks(profile, &clocks, &n_clocks, NULL) < 0 ||
 	    sp_profile_losses(profile, &losses, &n_losses, NULL) < 0 ||
+	    sp_profile_kernel_symbols(profile, &symbols, &n_symbols, NULL) < 0 ||
 	    sp_profile_extras(profile, &extras, NULL) < 0 ||
 	    sp_profile_metadata(profile, &facts, &n, NULL) < 0 ||
 	    sp_profile_meta(profile, &facts, &m, NULL) < 0)
@@ -113,6 +117,7 @@ static int count_tables(struct sp_profile *profile, struct parts *parts)
 	parts->tasks = n_tasks;
 	parts->losses = n_losses;
 	parts->tables = n_sites + n_modules + n_processes + n_clocks;
+	parts->kernel_symbols = n_symbols;
 	parts->perf_events = extras->n_perf_events;
 	parts->line_profiles = extras->n_line_profiles;
 	parts->likwid = extras->n_likwid;

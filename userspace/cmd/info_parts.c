@@ -80,6 +80,7 @@ static int add_tables(struct parts *parts, struct sp_profile *profile, struct sp
 	TABLE(site, sites, "sites")
 	TABLE(clock, clocks, "clocks")
 	TABLE(rank_fact, rank_facts, "facts of ranks")
+	TABLE(kernel_symbol, kernel_symbols, "kernel symbols")
 #undef TABLE
 	return r;
 }

@@ -218,25 +218,25 @@ static int sort_sample(struct sp_finalizer *fin, const struct sp_ev_sample *samp
 	uint32_t site = sample->site ? sp_recording_site(rec, sample->site) : SP_NONE;
 	uint32_t process = lane != SP_NONE ? rec->lanes[lane].process
 					   : sp_idmap_get(&rec->process_by_number, sample->process);
-	size_t frames =
-		event->tail_bytes / 8 < SP_MAX_FRAMES ? event->tail_bytes / 8 : SP_MAX_FRAMES;
+	uint64_t frames =
+		event->tail_bytes / 8 < SP_STACK_ROOM ? event->tail_bytes / 8 : SP_STACK_ROOM;
+	uint64_t kernel = sample->kernel_frames < frames ? sample->kernel_frames : frames;
+	uint64_t end = sample->stack_end <= UINT8_MAX ? sample->stack_end : SP_STACK_UNKNOWN;
 	uint64_t thread = lane == SP_NONE ? SP_NONE : rec->lanes[lane].thread;
-	uint64_t map;
 	struct sp_record record;
 	int r;
 
 	if (process == SP_NONE)
 		return -EIO;
-	map = sample->ip ? sp_recording_find_map(rec, process, sample->ip, sample->time) : SP_NONE;
 	record = (struct sp_record){{
 		[SP_SW_UNIT] = (uint64_t)rec->processes[process].unit << 32,
 		[SP_SW_TIME] = sample->time,
-		[SP_SW_LANE] = thread << 32 | sample->head.flags,
+		[SP_SW_LANE] = thread << 32 | end << 16 | sample->head.flags,
 		[SP_SW_NUMBER] = sample->number,
 		[SP_SW_IP] = sample->ip,
 		[SP_SW_STACK] = sp_scratch_bytes(fin->stacks),
-		[SP_SW_MAP] = map << 32 | frames,
-		[SP_SW_SITE] = (uint64_t)site << 32,
+		[SP_SW_FRAMES] = (uint64_t)process << 32 | kernel << 16 | frames,
+		[SP_SW_SITE] = (uint64_t)site << 32 | sample->signal_frames,
 	}};
 	r = sp_scratch_append(fin->stacks, event->tail, frames * 8);
 	return r < 0 ? r : sp_extsort_add(fin->samples, &record);

@@ -2,8 +2,8 @@
  *
  * finalize_internal.h - what the parts of the finalizer share; for export/finalize*.c only.
  *
- * finalize.c reads the journal and drives; finalize_unit.c feeds the sinks of one unit;
- * finalize_paths.c knows names and directories.
+ * finalize.c reads the journal and drives; finalize_unit.c feeds the sinks of one unit,
+ * finalize_samples.c with its samples; finalize_paths.c knows names and directories.
  */
 #ifndef SP_EXPORT_FINALIZE_INTERNAL_H
 #define SP_EXPORT_FINALIZE_INTERNAL_H
@@ -15,6 +15,7 @@
 
 #define SP_MAX_SINKS 3
 #define SP_CALL_NUMBER_BITS 40 /* of a call's id; its thread stands above */
+#define SP_STACK_ROOM (SP_MAX_KERNEL_FRAMES + SP_MAX_FRAMES)
 
 /* How a call stands in a sp_record. Word 0 is unit << 32 | region, so a unit's rows stand together.
  */
@@ -33,12 +34,12 @@ enum sp_call_word {
 enum sp_sample_word {
 	SP_SW_UNIT = 0,	  /* unit << 32 */
 	SP_SW_TIME = 1,	  /* ns */
-	SP_SW_LANE = 2,	  /* thread, or SP_NONE, << 32 | flags */
+	SP_SW_LANE = 2,	  /* thread, or SP_NONE, << 32 | stack's end << 16 | flags */
 	SP_SW_NUMBER = 3, /* of the call, 0 none */
 	SP_SW_IP = 4,
 	SP_SW_STACK = 5, /* offset in the stacks */
-	SP_SW_MAP = 6,	 /* index << 32 | frames */
-	SP_SW_SITE = 7,	 /* index, or SP_NONE, << 32 */
+	SP_SW_FRAMES = 6, /* process's index << 32 | kernel frames << 16 | frames, those included */
+	SP_SW_SITE = 7,	 /* index, or SP_NONE, << 32 | signal frames */
 };
 
 struct sp_finalizer {
@@ -55,6 +56,34 @@ struct sp_finalizer {
 	char subject[512];		       /* path that an error is about */
 };
 
+/* What writes the files of a unit. */
+struct sp_unit_writer {
+	struct sp_finalizer *fin;
+	struct sp_sink_unit unit;
+	void *sinks[SP_MAX_SINKS];
+	char *paths[SP_MAX_SINKS]; /* of their files */
+	/* Their numbers in the files, SP_NONE: not announced. */
+	uint32_t *regions, *sites, *kernel_symbols;
+	struct sp_idmap modules; /* the same, by process's index << 32 | map */
+	uint32_t n_regions, n_sites, n_kernel_symbols, n_modules;
+	struct sp_pool *texts; /* source lines and tags */
+	struct sp_calls calls;
+	size_t n_calls;
+	uint64_t row;	       /* word 0 of the row that was begun */
+	struct sp_record last; /* the call before */
+	bool has_last;
+};
+
+/* Calls a function of every sink that has it. */
+#define SP_FOR_SINKS(writer, error_code, function, ...) \
+	do { \
+		for (size_t sink_ = 0; (error_code) == 0 && sink_ < (writer)->fin->n_sinks; \
+		     sink_++) \
+			if ((writer)->fin->sinks[sink_]->function) \
+				(error_code) = (writer)->fin->sinks[sink_]->function( \
+					(writer)->sinks[sink_], __VA_ARGS__); \
+	} while (0)
+
 /* Remembers what the next error is about; gives @error back. */
 int sp_finalizer_blame(struct sp_finalizer *finalizer, const char *path, int error);
 
@@ -66,6 +95,18 @@ int sp_finalizer_next_sample(struct sp_finalizer *finalizer, struct sp_error *er
 
 /* Writes all files of a unit; takes the unit's records, which are the next ones. */
 int sp_finalizer_write_unit(struct sp_finalizer *finalizer, uint32_t unit, struct sp_error *error);
+
+/* Announces a region and begins its row. */
+int sp_unit_begin_row(struct sp_unit_writer *writer, uint32_t region, struct sp_error *error);
+/* Gives a sample to the sinks, after the modules and kernel symbols that its stack is in. */
+int sp_unit_add_sample(struct sp_unit_writer *writer, const struct sp_record *record,
+		       struct sp_error *error);
+/* Id of a call in the files. */
+static inline int64_t sp_unit_call_id(uint64_t thread, uint64_t number)
+{
+	return (int64_t)(thread << SP_CALL_NUMBER_BITS |
+			 (number & (((uint64_t)1 << SP_CALL_NUMBER_BITS) - 1)));
+}
 
 /* Path of a unit's file relative to the output directory, to free(). NULL without memory. */
 char *sp_finalizer_path(const struct sp_finalizer *finalizer, const struct sp_unit *unit,

@@ -17,37 +17,12 @@
 #define BATCH 4096
 #define NO_ROW UINT64_MAX
 
-struct unit_writer {
-	struct sp_finalizer *fin;
-	struct sp_sink_unit unit;
-	void *sinks[SP_MAX_SINKS];
-	char *paths[SP_MAX_SINKS];	  /* of their files */
-	uint32_t *regions, *sites, *maps; /* their numbers in the files, SP_NONE: not announced */
-	uint32_t n_regions, n_sites, n_maps;
-	struct sp_pool *texts; /* source lines and tags */
-	struct sp_calls calls;
-	size_t n_calls;
-	uint64_t row;	       /* word 0 of the row that was begun */
-	struct sp_record last; /* the call before */
-	bool has_last;
-};
-
-/* Calls a function of every sink that has it. */
-#define FOR_SINKS(writer, error_code, function, ...) \
-	do { \
-		for (size_t sink_ = 0; (error_code) == 0 && sink_ < (writer)->fin->n_sinks; \
-		     sink_++) \
-			if ((writer)->fin->sinks[sink_]->function) \
-				(error_code) = (writer)->fin->sinks[sink_]->function( \
-					(writer)->sinks[sink_], __VA_ARGS__); \
-	} while (0)
-
 static int out_of_memory(struct sp_error *error)
 {
 	return sp_error_set(error, -ENOMEM, 0, "out of memory");
 }
 
-static void free_writer(struct unit_writer *w)
+static void free_writer(struct sp_unit_writer *w)
 {
 	for (size_t i = 0; i < w->fin->n_sinks; i++) {
 		if (w->sinks[i])
@@ -56,7 +31,8 @@ static void free_writer(struct unit_writer *w)
 	}
 	free(w->regions);
 	free(w->sites);
-	free(w->maps);
+	free(w->kernel_symbols);
+	sp_idmap_free(&w->modules);
 	sp_pool_free(w->texts);
 	sp_calls_free(&w->calls);
 }
@@ -70,7 +46,7 @@ static uint32_t *new_numbers(size_t n)
 	return numbers;
 }
 
-static int open_writer(struct unit_writer *w, struct sp_error *error)
+static int open_writer(struct sp_unit_writer *w, struct sp_error *error)
 {
 	const struct sp_recording *rec = w->fin->recording;
 	unsigned columns = SP_CALLS_id | SP_CALLS_parent | SP_CALLS_thread | SP_CALLS_flags |
@@ -78,9 +54,9 @@ static int open_writer(struct unit_writer *w, struct sp_error *error)
 
 	w->regions = new_numbers(rec->n_regions);
 	w->sites = new_numbers(rec->n_sites);
-	w->maps = new_numbers(rec->n_maps);
+	w->kernel_symbols = new_numbers(rec->n_kernel_symbols);
 	w->texts = sp_pool_new();
-	if (!w->regions || !w->sites || !w->maps || !w->texts ||
+	if (!w->regions || !w->sites || !w->kernel_symbols || !w->texts ||
 	    sp_calls_alloc(&w->calls, BATCH, columns) < 0)
 		return out_of_memory(error);
 	for (size_t i = 0; i < w->fin->n_sinks; i++) {
@@ -98,7 +74,7 @@ static int open_writer(struct unit_writer *w, struct sp_error *error)
 	return 0;
 }
 
-static const char *keep_text(struct unit_writer *w, char *text)
+static const char *keep_text(struct sp_unit_writer *w, char *text)
 {
 	const char *kept = text ? sp_pool_add(w->texts, text) : NULL;
 
@@ -106,8 +82,7 @@ static const char *keep_text(struct unit_writer *w, char *text)
 	return kept;
 }
 
-/* Announces the region and begins its row. */
-static int begin_row(struct unit_writer *w, uint32_t region, struct sp_error *error)
+int sp_unit_begin_row(struct sp_unit_writer *w, uint32_t region, struct sp_error *error)
 {
 	const struct sp_recording *rec = w->fin->recording;
 	const struct sp_site *site = &rec->sites[rec->regions[region].site];
@@ -124,12 +99,12 @@ static int begin_row(struct unit_writer *w, uint32_t region, struct sp_error *er
 	if (!row.text || !row.tags)
 		return out_of_memory(error);
 	w->regions[region] = w->n_regions++;
-	FOR_SINKS(w, r, add_region, &row, error);
-	FOR_SINKS(w, r, begin_row, w->regions[region], error);
+	SP_FOR_SINKS(w, r, add_region, &row, error);
+	SP_FOR_SINKS(w, r, begin_row, w->regions[region], error);
 	return r;
 }
 
-static int announce_site(struct unit_writer *w, uint32_t index, struct sp_error *error)
+static int announce_site(struct sp_unit_writer *w, uint32_t index, struct sp_error *error)
 {
 	const struct sp_recording *rec = w->fin->recording;
 	const struct sp_site *site = &rec->sites[index];
@@ -148,16 +123,16 @@ static int announce_site(struct unit_writer *w, uint32_t index, struct sp_error 
 	if (!tags)
 		return out_of_memory(error);
 	w->sites[index] = w->n_sites++;
-	FOR_SINKS(w, r, add_site, &row, error);
+	SP_FOR_SINKS(w, r, add_site, &row, error);
 	return r;
 }
 
-static int flush_calls(struct unit_writer *w, struct sp_error *error)
+static int flush_calls(struct sp_unit_writer *w, struct sp_error *error)
 {
 	int r = 0;
 
 	if (w->n_calls)
-		FOR_SINKS(w, r, add_calls, &w->calls, w->n_calls, error);
+		SP_FOR_SINKS(w, r, add_calls, &w->calls, w->n_calls, error);
 	w->n_calls = 0;
 	return r;
 }
@@ -170,13 +145,7 @@ static bool same_call(const struct sp_record *a, const struct sp_record *b)
 	       a->word[SP_CW_NUMBER] >> 1 == b->word[SP_CW_NUMBER] >> 1;
 }
 
-static int64_t call_id(uint64_t thread, uint64_t number)
-{
-	return (int64_t)(thread << SP_CALL_NUMBER_BITS |
-			 (number & (((uint64_t)1 << SP_CALL_NUMBER_BITS) - 1)));
-}
-
-static void put_call(struct unit_writer *w, const struct sp_record *record)
+static void put_call(struct sp_unit_writer *w, const struct sp_record *record)
 {
 	uint64_t thread = record->word[SP_CW_LANE] >> 32, parent = record->word[SP_CW_PARENT];
 	const struct sp_calls *c = &w->calls;
@@ -184,8 +153,8 @@ static void put_call(struct unit_writer *w, const struct sp_record *record)
 
 	c->start[i] = (int64_t)record->word[SP_CW_START];
 	c->end[i] = (int64_t)(record->word[SP_CW_START] + record->word[SP_CW_LENGTH]);
-	c->id[i] = call_id(thread, record->word[SP_CW_NUMBER] >> 1);
-	c->parent[i] = parent ? call_id(thread, parent) : -1;
+	c->id[i] = sp_unit_call_id(thread, record->word[SP_CW_NUMBER] >> 1);
+	c->parent[i] = parent ? sp_unit_call_id(thread, parent) : -1;
 	c->thread[i] = (int64_t)thread;
 	c->flags[i] = (uint16_t)record->word[SP_CW_LANE];
 	c->depth[i] = (uint16_t)(record->word[SP_CW_LANE] >> 16);
@@ -194,7 +163,7 @@ static void put_call(struct unit_writer *w, const struct sp_record *record)
 	c->site[i] = w->sites[record->word[SP_CW_SITE] >> 32];
 }
 
-static int add_call(struct unit_writer *w, const struct sp_record *record, struct sp_error *error)
+static int add_call(struct sp_unit_writer *w, const struct sp_record *record, struct sp_error *error)
 {
 	uint32_t site = (uint32_t)(record->word[SP_CW_SITE] >> 32);
 	int r = 0, kind;
@@ -207,7 +176,7 @@ static int add_call(struct unit_writer *w, const struct sp_record *record, struc
 		r = flush_calls(w, error);
 	if (r == 0 && record->word[SP_CW_ROW] != w->row) {
 		w->row = record->word[SP_CW_ROW];
-		r = begin_row(w, (uint32_t)w->row, error);
+		r = sp_unit_begin_row(w, (uint32_t)w->row, error);
 	}
 	if (r == 0 && w->sites[site] == SP_NONE)
 		r = announce_site(w, site, error);
@@ -225,73 +194,7 @@ static int add_call(struct unit_writer *w, const struct sp_record *record, struc
 	return 0;
 }
 
-static int announce_map(struct unit_writer *w, uint32_t index, struct sp_error *error)
-{
-	const struct sp_recording *rec = w->fin->recording;
-	const struct sp_map *map = &rec->maps[index];
-	const struct sp_process *process = &rec->processes[map->process];
-	struct sp_module_row row = {
-		.path = map->path,
-		.build_id = map->image == SP_NONE ? "" : rec->images[map->image].build_id,
-		.bias = map->bias,
-		.start = map->start,
-		.end = map->end,
-		.file_offset = map->file_offset,
-		/* A fork child's mapping may be of a parent that has no file, or another. */
-		.process = process->unit == w->unit.unit_index ? process->row : UINT32_MAX,
-	};
-	int r = 0;
-
-	w->maps[index] = w->n_maps++;
-	FOR_SINKS(w, r, add_module, &row, error);
-	return r;
-}
-
-static int add_sample(struct unit_writer *w, const struct sp_record *record, struct sp_error *error)
-{
-	uint64_t frames[SP_MAX_FRAMES];
-	uint32_t site = (uint32_t)(record->word[SP_SW_SITE] >> 32);
-	uint32_t map = (uint32_t)(record->word[SP_SW_MAP] >> 32);
-	uint32_t thread = (uint32_t)(record->word[SP_SW_LANE] >> 32);
-	uint32_t region = site == SP_NONE ? SP_NONE : w->fin->recording->sites[site].region;
-	uint64_t number = record->word[SP_SW_NUMBER];
-	struct sp_sink_sample sample = {
-		.frames = frames,
-		.n_frames = (uint32_t)record->word[SP_SW_MAP],
-	};
-	int r = 0;
-
-	if (region != SP_NONE && w->regions[region] == SP_NONE)
-		r = begin_row(w, region, error);
-	if (r == 0 && map != SP_NONE && w->maps[map] == SP_NONE)
-		r = announce_map(w, map, error);
-	if (r < 0)
-		return r;
-	sample.row = (struct sp_sample_row){
-		.time_ns = record->word[SP_SW_TIME],
-		.thread = thread == SP_NONE ? -1 : (int64_t)thread,
-		.region = region == SP_NONE ? -1 : (int64_t)w->regions[region],
-		.call_id = number && thread != SP_NONE ? call_id(thread, number) : -1,
-		.ip = record->word[SP_SW_IP],
-		.module = map == SP_NONE ? -1 : (int64_t)w->maps[map],
-		.kernel = record->word[SP_SW_LANE] & SP_SAMPLE_KERNEL ? 1 : 0,
-		.rank = w->unit.unit->rank,
-	};
-	if (sample.n_frames)
-		r = sp_scratch_read(w->fin->stacks, record->word[SP_SW_STACK], frames,
-				    sample.n_frames * sizeof(frames[0]));
-	if (r < 0) {
-		sp_finalizer_blame(w->fin, w->fin->options->directory, r);
-		return sp_error_set(error, r, 0, "a temporary file in it cannot be read: %s",
-				    strerror(-r));
-	}
-	FOR_SINKS(w, r, add_sample, &sample, error);
-	w->fin->result->samples++;
-	w->fin->result->samples_outside += region == SP_NONE;
-	return r;
-}
-
-static int feed(struct unit_writer *w, struct sp_error *error)
+static int feed(struct sp_unit_writer *w, struct sp_error *error)
 {
 	struct sp_finalizer *fin = w->fin;
 	uint32_t unit = w->unit.unit_index;
@@ -308,7 +211,7 @@ static int feed(struct unit_writer *w, struct sp_error *error)
 	if (r == 0)
 		r = flush_calls(w, error);
 	while (r == 0 && fin->sample && fin->sample->word[SP_SW_UNIT] >> 32 == unit) {
-		r = add_sample(w, fin->sample, error);
+		r = sp_unit_add_sample(w, fin->sample, error);
 		if (r == 0)
 			r = sp_finalizer_next_sample(fin, error);
 		if (r == 0 && !(++fin->done & 0xfff))
@@ -317,7 +220,7 @@ static int feed(struct unit_writer *w, struct sp_error *error)
 	return r;
 }
 
-static int commit(struct unit_writer *w, struct sp_error *error)
+static int commit(struct sp_unit_writer *w, struct sp_error *error)
 {
 	struct sp_finalize_result *result = w->fin->result;
 
@@ -344,7 +247,7 @@ static int commit(struct unit_writer *w, struct sp_error *error)
 
 int sp_finalizer_write_unit(struct sp_finalizer *fin, uint32_t unit, struct sp_error *error)
 {
-	struct unit_writer w = {
+	struct sp_unit_writer w = {
 		.fin = fin,
 		.unit =
 			{

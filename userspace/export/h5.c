@@ -139,6 +139,12 @@ static int h5_add_module(void *data, const struct sp_module_row *module, struct 
 	return sp_h5_writer_add_modules(((struct h5_sink *)data)->writer, module, 1, error);
 }
 
+static int h5_add_kernel_symbol(void *data, const struct sp_kernel_symbol_row *symbol,
+				struct sp_error *error)
+{
+	return sp_h5_writer_add_kernel_symbols(((struct h5_sink *)data)->writer, symbol, 1, error);
+}
+
 static int h5_add_sample(void *data, const struct sp_sink_sample *sample, struct sp_error *error)
 {
 	return sp_h5_writer_add_sample(((struct h5_sink *)data)->writer, &sample->row,
@@ -307,6 +313,7 @@ const struct sp_sink_ops sp_sink_h5 = {
 	.add_site = h5_add_site,
 	.add_calls = h5_add_calls,
 	.add_module = h5_add_module,
+	.add_kernel_symbol = h5_add_kernel_symbol,
 	.add_sample = h5_add_sample,
 	.commit = h5_commit,
 	.free = h5_free,

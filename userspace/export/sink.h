@@ -4,7 +4,9 @@
  *
  * The finalizer drives all sinks of a unit (a rank of a job) together: open; then for each region
  * add_region, begin_row and its calls in order of entry; then the samples in order of time; commit;
- * free. Sites and modules are announced before the first call or sample that names them. Regions,
+ * free. Sites, modules and
+ * kernel symbols are announced before the first call or sample that names them, or whose stack is in
+ * them. Regions,
  * sites and modules are numbered from 0 in the order in which they are announced. A function that a
  * format has no use for is NULL.
  */
@@ -57,6 +59,8 @@ struct sp_sink_ops {
 	int (*add_calls)(void *sink, const struct sp_calls *calls, size_t n,
 			 struct sp_error *error);
 	int (*add_module)(void *sink, const struct sp_module_row *module, struct sp_error *error);
+	int (*add_kernel_symbol)(void *sink, const struct sp_kernel_symbol_row *symbol,
+				 struct sp_error *error);
 	int (*add_sample)(void *sink, const struct sp_sink_sample *sample, struct sp_error *error);
 	int (*commit)(void *sink, struct sp_error *error);
 	void (*free)(void *sink);

@@ -202,6 +202,7 @@ COPY_TABLE(process, processes)
 COPY_TABLE(loss, losses)
 COPY_TABLE(clock, clocks)
 COPY_TABLE(rank_fact, rank_facts)
+COPY_TABLE(kernel_symbol, kernel_symbols)
 
 /* ---- samples ---- */
 
@@ -361,7 +362,8 @@ static int copy_all(struct copy *copy, struct sp_error *error)
 		copy_regions,	     copy_rows,	   copy_threads_and_tasks,
 		copy_sites_and_cuts, copy_modules, copy_processes,
 		copy_losses,	     copy_clocks,  copy_rank_facts,
-		copy_samples,	     copy_extras,  copy_facts,
+		copy_kernel_symbols, copy_samples, copy_extras,
+		copy_facts,
 	};
 	int r = 0;
 
