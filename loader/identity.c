@@ -6,6 +6,7 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "userspace/base/units.h"
@@ -101,12 +102,29 @@ int sp_identity_become(const struct sp_identity *me)
 static int saved_group_count;
 static gid_t saved_groups[256];
 
+/* Libc's calls change all threads, and another one may be starting a helper as root just then
+ * (unwind_worker.h). The kernel's change the calling one. */
+static int set_groups(size_t count, const gid_t *groups)
+{
+	return (int)syscall(SYS_setgroups, count, groups);
+}
+
+static int set_gid(gid_t gid)
+{
+	return (int)syscall(SYS_setresgid, -1, gid, -1);
+}
+
+static int set_uid(uid_t uid)
+{
+	return (int)syscall(SYS_setresuid, -1, uid, -1);
+}
+
 int sp_identity_enter(const struct sp_identity *me)
 {
 	if (!me->changed)
 		return 0;
 	saved_group_count = getgroups(256, saved_groups);
-	if (setgroups(me->group_count, me->groups) || setegid(me->gid) || seteuid(me->uid)) {
+	if (set_groups(me->group_count, me->groups) || set_gid(me->gid) || set_uid(me->uid)) {
 		int r = -errno;
 
 		sp_identity_leave(me);
@@ -120,7 +138,7 @@ void sp_identity_leave(const struct sp_identity *me)
 	if (!me->changed)
 		return;
 	/* Running on with half an identity would be worse than not running on. */
-	if (seteuid(0) || setegid(0) ||
-	    (saved_group_count >= 0 && setgroups((size_t)saved_group_count, saved_groups)))
+	if (set_uid(0) || set_gid(0) ||
+	    (saved_group_count >= 0 && set_groups((size_t)saved_group_count, saved_groups)))
 		abort();
 }

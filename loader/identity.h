@@ -27,7 +27,7 @@ void sp_identity_clear(struct sp_identity *identity);
 int sp_identity_become(const struct sp_identity *identity);
 
 /* Between the two, files are opened and made with the user's rights alone, so that root writes
- * nothing through a link of somebody else's. Whole process: no other thread may be running. */
+ * nothing through a link of somebody else's. Changes the calling thread alone. */
 int sp_identity_enter(const struct sp_identity *identity);
 void sp_identity_leave(const struct sp_identity *identity);
 

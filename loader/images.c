@@ -12,18 +12,18 @@
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "loader/elf_limits.h"
 #include "loader/elfscan.h"
+#include "loader/filekey.h"
+#include "loader/unwind.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/log.h"
 
 struct image {
-	uint64_t device, inode, size;
-	int64_t mtime, ctime;
+	struct sp_filekey key;
 	uint64_t build_id; /* its hash, 0 none */
 	bool overlay;	   /* seen through overlayfs, which gives a file other numbers */
 	struct sp_armed *armed;
@@ -32,6 +32,7 @@ struct image {
 struct sp_images {
 	struct sp_bpf *bpf;
 	struct sp_recorder *recorder;
+	struct sp_unwind *unwind; /* NULL: stacks need no tables */
 	struct sp_elfscan *scan;
 	struct image *list;
 	size_t count, room, armed, sites;
@@ -86,22 +87,18 @@ void sp_images_set_fast(struct sp_images *images, bool fast)
 	images->fast = fast;
 }
 
-static int64_t timespec_ns(struct timespec t)
+void sp_images_set_unwind(struct sp_images *images, struct sp_unwind *unwind)
 {
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	images->unwind = unwind;
 }
 
-static bool is_known(const struct sp_images *images, const struct image *key)
+/* Its number in the recording, 0 for a new one. */
+static uint32_t number_of(const struct sp_images *images, const struct sp_filekey *key)
 {
-	for (size_t i = images->count; i-- > 0;) {
-		const struct image *have = &images->list[i];
-
-		if (have->inode == key->inode && have->device == key->device &&
-		    have->size == key->size && have->mtime == key->mtime &&
-		    have->ctime == key->ctime)
-			return true;
-	}
-	return false;
+	for (size_t i = images->count; i-- > 0;)
+		if (sp_filekey_equal(&images->list[i].key, key))
+			return (uint32_t)i + 1;
+	return 0;
 }
 
 /* A file on overlayfs is also one on the file system below, under other numbers, and the kernel
@@ -112,9 +109,11 @@ static bool is_armed_below(const struct sp_images *images, const struct image *k
 	for (size_t i = 0; i < images->count; i++) {
 		const struct image *have = &images->list[i];
 
-		if (have->armed && have->overlay != key->overlay && have->size == key->size &&
-		    have->mtime == key->mtime && have->ctime == key->ctime &&
-		    (key->build_id ? have->build_id == key->build_id : have->inode == key->inode))
+		if (have->armed && have->overlay != key->overlay &&
+		    have->key.size == key->key.size && have->key.mtime == key->key.mtime &&
+		    have->key.ctime == key->key.ctime &&
+		    (key->build_id ? have->build_id == key->build_id
+				   : have->key.inode == key->key.inode))
 			return true;
 	}
 	return false;
@@ -330,6 +329,8 @@ static int take_image(struct sp_images *images, struct found *f, size_t index, s
 	}
 	images->list[images->count++] = *key;
 	write_events(images, f, path, (uint32_t)images->count);
+	if (images->unwind)
+		sp_unwind_add_file(images->unwind, fd, path, (uint32_t)images->count);
 	return 0;
 }
 
@@ -373,24 +374,22 @@ int sp_images_add(struct sp_images *images, const int *fds, const char *const *p
 	int r = new_fds && new_paths && keys && new_since ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < count && r == 0; i++) {
-		struct stat st;
-		struct image key;
+		struct image key = {.overlay = on_overlay(fds[i])};
 		bool known = false;
+		uint32_t number;
 
-		if (fstat(fds[i], &st) < 0 || !S_ISREG(st.st_mode))
+		if (sp_filekey_read(fds[i], &key.key) < 0)
 			continue;
-		key = (struct image){
-			.device = st.st_dev,
-			.inode = st.st_ino,
-			.size = (uint64_t)st.st_size,
-			.mtime = timespec_ns(st.st_mtim),
-			.ctime = timespec_ns(st.st_ctim),
-			.overlay = on_overlay(fds[i]),
-		};
 		for (size_t k = 0; k < fresh && !known; k++)
-			known = keys[k].inode == key.inode && keys[k].device == key.device;
-		if (known || is_known(images, &key))
+			known = keys[k].key.inode == key.key.inode &&
+				keys[k].key.device == key.key.device;
+		number = number_of(images, &key.key);
+		if (number && images->unwind)
+			sp_unwind_add_file(images->unwind, fds[i], paths[i], number);
+		if (known || number)
 			continue;
+		if (images->unwind) /* its table is made while its regions are looked for */
+			sp_unwind_add_file(images->unwind, fds[i], paths[i], 0);
 		new_fds[fresh] = fds[i];
 		new_paths[fresh] = paths[i];
 		new_since[fresh] = since ? since[i] : 0;

@@ -23,6 +23,9 @@ struct sp_images;
 int sp_images_new(struct sp_bpf *bpf, struct sp_recorder *recorder, struct sp_images **ret_images);
 void sp_images_set_recorder(struct sp_images *images, struct sp_recorder *recorder);
 void sp_images_set_fast(struct sp_images *images, bool fast);
+/* Each file is also handed to @unwind, as often as it is added. */
+struct sp_unwind;
+void sp_images_set_unwind(struct sp_images *images, struct sp_unwind *unwind);
 
 /* Looks at files, known or new; scans and arms the new ones together. Takes over the descriptors.
  * @paths are what they are called; @since, if not NULL, when they began to run (ns; 0 for one that was held

@@ -115,18 +115,24 @@ static int check_formats(const char *list)
 	}
 }
 
+static const char *const stack_modes[] = {
+	[SP_STACKS_NONE] = "none", [SP_STACKS_LEAF] = "leaf",	[SP_STACKS_FP] = "fp",
+	[SP_STACKS_EH] = "eh",	   [SP_STACKS_DWARF] = "dwarf",
+};
+
+const char *sp_options_stacks_name(unsigned stacks)
+{
+	return stacks < sizeof(stack_modes) / sizeof(stack_modes[0]) ? stack_modes[stacks] : "?";
+}
+
 /* --stacks HOW. */
 static int take_stacks(struct sp_options *o, const char *arg)
 {
-	static const char *const names[] = {
-		[SP_STACKS_NONE] = "none", [SP_STACKS_LEAF] = "leaf",	[SP_STACKS_FP] = "fp",
-		[SP_STACKS_EH] = "eh",	   [SP_STACKS_DWARF] = "dwarf",
-	};
 	size_t n = strcspn(arg, ",");
 	uint64_t bytes;
 
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strlen(names[i]) != n || memcmp(names[i], arg, n))
+	for (unsigned i = 0; i < sizeof(stack_modes) / sizeof(stack_modes[0]); i++) {
+		if (strlen(stack_modes[i]) != n || memcmp(stack_modes[i], arg, n))
 			continue;
 		o->stacks = i;
 		if (!arg[n])

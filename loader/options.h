@@ -33,5 +33,7 @@ struct sp_options {
 /* 0: go on with @ret_options; else the status to exit with is in @ret_status, all is said. */
 int sp_options_parse(int argc, char **argv, struct sp_options *ret_options, int *ret_status);
 void sp_options_clear(struct sp_options *options);
+/* How --stacks calls a mode. */
+const char *sp_options_stacks_name(unsigned stacks);
 
 #endif

@@ -44,6 +44,7 @@ struct process {
 struct sp_processes {
 	struct sp_recorder *recorder;
 	struct sp_images *images;
+	struct sp_unwind *unwind;
 	size_t count, ended;
 	pid_t hidden;
 	struct process *buckets[BUCKETS];
@@ -54,7 +55,7 @@ struct sp_processes {
 };
 
 int sp_processes_new(struct sp_recorder *recorder, struct sp_images *images,
-		     struct sp_processes **ret_processes)
+		     struct sp_unwind *unwind, struct sp_processes **ret_processes)
 {
 	struct sp_processes *p = calloc(1, sizeof(*p));
 
@@ -62,6 +63,7 @@ int sp_processes_new(struct sp_recorder *recorder, struct sp_images *images,
 		return -ENOMEM;
 	p->recorder = recorder;
 	p->images = images;
+	p->unwind = unwind;
 	*ret_processes = p;
 	return 0;
 }
@@ -139,6 +141,17 @@ static void add_map(struct sp_processes *p, const struct sp_mapping *m, uint32_t
 		ev.inode = st.st_ino;
 	}
 	sp_recorder_add_text(p->recorder, &ev.head, m->path, NULL);
+	if (p->unwind)
+		sp_unwind_map(p->unwind, number,
+			      &(struct sp_unwind_map){
+				      .time = m->time,
+				      .start = m->start,
+				      .end = m->end,
+				      .file_offset = m->file_offset,
+				      .fd = fd,
+				      .is_file = m->inode,
+				      .path = m->path,
+			      });
 	if (fd < 0)
 		return;
 	if (p->batch == BATCH)
@@ -253,6 +266,7 @@ void sp_processes_task(struct sp_processes *p, const struct sp_ev_task *task)
 {
 	struct process **at = find(p, (pid_t)task->pid), *process = *at;
 	bool fresh = !process || process->number != task->process;
+	bool unknown; /* the parent of a fork, whose mappings it has */
 
 	if (!fresh) {
 		process->threads++;
@@ -266,15 +280,22 @@ void sp_processes_task(struct sp_processes *p, const struct sp_ev_task *task)
 		*at = process;
 	}
 	process->before = task->cause == SP_TASK_EXEC ? process->number : 0;
+	if (process->number && p->unwind)
+		sp_unwind_remove_process(p->unwind, process->number);
 	process->number = task->process;
 	process->since = task->time;
 	process->ended = false;
 	process->threads = 1; /* an exec ends all others */
 	p->count++;
+	unknown = p->unwind && sp_unwind_add_process(p->unwind, task->process,
+						     task->cause == SP_TASK_FORK
+							     ? task->parent_process
+							     : 0,
+						     task->time) == -ENOENT;
 	release_waiting(p, process, task->cause == SP_TASK_EXEC);
 	if (task->cause != SP_TASK_FORK) /* a fork is what its parent is until it execs */
 		describe(p, task);
-	if (task->cause == SP_TASK_FOUND && process->pid != p->hidden) {
+	if ((task->cause == SP_TASK_FOUND || unknown) && process->pid != p->hidden) {
 		struct found_maps found = {.processes = p, .task = task};
 
 		(void)sp_procmaps_read((pid_t)task->pid, on_found_map, &found);
@@ -306,6 +327,8 @@ static void forget_ended(struct sp_processes *p)
 			}
 			*at = process->next;
 			release_waiting(p, process, false);
+			if (p->unwind)
+				sp_unwind_remove_process(p->unwind, process->number);
 			free(process);
 		}
 	p->ended = 0;

@@ -3,8 +3,8 @@
  * processes.h - the process images that are recorded: what they are, and which files they map.
  *
  * Joins two streams: lanes and execs from the BPF programs, which number the images, and mappings
- * from the side band, which knows pids only. What is learned goes to the recorder and to the
- * images.
+ * from the side band, which knows pids only. What is learned goes to the recorder, to the images
+ * and to the unwinding tables.
  */
 #ifndef SP_LOADER_PROCESSES_H
 #define SP_LOADER_PROCESSES_H
@@ -12,11 +12,13 @@
 #include "loader/images.h"
 #include "loader/recorder.h"
 #include "loader/sideband.h"
+#include "loader/unwind.h"
 
 struct sp_processes;
 
+/* @unwind NULL: stacks need no tables. */
 int sp_processes_new(struct sp_recorder *recorder, struct sp_images *images,
-		     struct sp_processes **ret_processes);
+		     struct sp_unwind *unwind, struct sp_processes **ret_processes);
 
 /* A lane began or ended. */
 void sp_processes_task(struct sp_processes *processes, const struct sp_ev_task *task);

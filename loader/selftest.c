@@ -23,6 +23,7 @@ struct outcome {
 	unsigned calls, wrong, byte;
 	double pair_ns;
 	int child; /* how a forked child ended; 0 well */
+	char page[2 * SP_UNWIND_TRAMPOLINE_BYTES + 1]; /* in hexadecimal, or "-" */
 	unsigned recorded;
 };
 
@@ -99,8 +100,9 @@ static int run_program(struct sp_bpf *bpf, int helper, struct outcome *o)
 		r = read_line(out_read, line, sizeof(line));
 	if (sp_sandbox_wait(pid, r < 0, &status) == 0 && r == 0 && status)
 		r = -EPROTO;
-	if (r == 0 && sscanf(line, "calls=%u wrong=%u byte=%x pair_ns=%lf child=%d", &o->calls,
-			     &o->wrong, &o->byte, &o->pair_ns, &o->child) != 5)
+	if (r == 0 &&
+	    sscanf(line, "calls=%u wrong=%u byte=%x pair_ns=%lf child=%d page=%40[-0-9a-f]",
+		   &o->calls, &o->wrong, &o->byte, &o->pair_ns, &o->child, o->page) != 6)
 		r = -EPROTO;
 	return r;
 }
@@ -169,6 +171,15 @@ static void explain(char *out, size_t room, int r, const struct outcome *o)
 		snprintf(out, room, "this kernel does not turn the 5-byte nop into a call");
 }
 
+static void take_page(const char *text, uint8_t *bytes)
+{
+	for (unsigned i = 0, byte; i < SP_UNWIND_TRAMPOLINE_BYTES; i++) {
+		if (sscanf(text + 2 * i, "%2x", &byte) != 1)
+			break;
+		bytes[i] = (uint8_t)byte;
+	}
+}
+
 int sp_selftest_run(struct sp_bpf *bpf, bool try_fast, struct sp_selftest *ret_result)
 {
 	struct sp_selftest result = {0};
@@ -185,6 +196,7 @@ int sp_selftest_run(struct sp_bpf *bpf, bool try_fast, struct sp_selftest *ret_r
 		r = attempt(bpf, helper, true, &o, &result.images);
 	if (try_fast && r == 0 && is_good(&o) && o.byte == PATCHED) {
 		result.fast = true;
+		take_page(o.page, result.trampoline);
 	} else {
 		if (try_fast)
 			explain(result.reason, sizeof(result.reason), r, &o);

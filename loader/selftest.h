@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "loader/bpf.h"
+#include "loader/unwind_known.h"
 
 struct sp_images;
 
@@ -21,6 +22,7 @@ struct sp_selftest {
 	bool fast;		  /* put probes on the 5-byte nop */
 	double pair_ns;		  /* cost of a begin and its end, recorded, on this machine now */
 	char reason[160];	  /* why not fast, or "" */
+	uint8_t trampoline[SP_UNWIND_TRAMPOLINE_BYTES]; /* what patched probes call; 0: none are */
 	struct sp_images *images; /* still armed, since disarming is slow: free them at the end */
 };
 

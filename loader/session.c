@@ -16,6 +16,7 @@
 
 #include "loader/convert.h"
 #include "loader/session_state.h"
+#include "userspace/base/cleanup.h"
 #include "userspace/base/log.h"
 #include "userspace/base/units.h"
 
@@ -73,6 +74,7 @@ static void record(struct sp_session *s)
 		{.fd = sp_sideband_fd(s->sideband), .events = POLLIN},
 		{.fd = s->signals, .events = POLLIN},
 		{.fd = -1, .events = POLLIN}, /* the doorkeeper's, while it lives */
+		{.fd = s->unwind ? sp_unwind_fd(s->unwind) : -1, .events = POLLIN},
 	};
 	int wait = WAIT_LEAST_MS;
 
@@ -81,7 +83,7 @@ static void record(struct sp_session *s)
 		uint64_t now;
 
 		fds[3].fd = s->hold ? sp_hold_fd(s->hold) : -1;
-		(void)poll(fds, 4, wait);
+		(void)poll(fds, sp_array_size(fds), wait);
 		sp_session_on_hold(s);
 		on_signal(s);
 		sp_session_drain(s, &fill);
@@ -124,6 +126,20 @@ static void stop(struct sp_session *s)
 	sp_log_status_clear();
 }
 
+static void say_tables(struct sp_session *s)
+{
+	struct sp_unwind_stats t;
+
+	if (!s->unwind)
+		return;
+	sp_unwind_stats(s->unwind, &t);
+	sp_log_verbose("unwind tables: %zu with %s rows and %zu rules in %s; %zu ranges, %zu "
+		       "thrown out, %zu failed",
+		       t.tables, sp_show_count(t.rows).text, t.rules,
+		       sp_show_size((double)(t.chunks * sizeof(struct sp_unwind_chunk))).text,
+		       t.ranges, t.evicted, t.failed);
+}
+
 static void say_end(struct sp_session *s)
 {
 	struct sp_recorder_counts c = sp_recorder_counts(s->recorder);
@@ -133,6 +149,8 @@ static void say_end(struct sp_session *s)
 		    sp_show_count(c.calls).text, c.calls == 1 ? "" : "s",
 		    sp_show_count(c.samples).text, c.samples == 1 ? "" : "s",
 		    c.lost ? ", LOST: " : "", c.lost ? sp_show_count(c.lost).text : "");
+	sp_stacks_say(&s->stacks, s->unwind);
+	say_tables(s);
 	if (s->options->hz && strcmp(s->sample_event, "cycles"))
 		sp_log_info("sampled by the CPU clock: this machine has no hardware cycle counter");
 	if (s->command && sp_images_armed(s->images) == 0)
@@ -163,6 +181,7 @@ static void close_session(struct sp_session *s)
 	sp_processes_free(s->processes);
 	sp_images_free(s->images);
 	sp_images_free(s->selftest.images);
+	sp_unwind_free(s->unwind);
 	sp_recorder_free(s->recorder);
 	sp_bpf_free(s->bpf);
 	sp_command_free(s->command);

@@ -22,6 +22,7 @@
 #include "userspace/base/units.h"
 
 #define MAX_SITES (1u << 18)
+#define TABLES_MOST_NS 10000000000u /* for those of a program before its first sample */
 
 static int check_pids(const struct sp_options *o)
 {
@@ -90,6 +91,15 @@ static int open_bpf(struct sp_session *s)
 	return 0;
 }
 
+/* Without tables, which is said, stacks are followed by frame pointers. */
+static void open_unwind(struct sp_session *s)
+{
+	if (s->sizes.stacks != SP_STACKS_EH && s->sizes.stacks != SP_STACKS_DWARF)
+		return;
+	if (sp_unwind_new(s->bpf, s->recorder, &s->unwind) == 0)
+		sp_unwind_set_trampoline(s->unwind, s->selftest.trampoline);
+}
+
 static int open_streams(struct sp_session *s)
 {
 	int fd, r = sp_output_make(s->options->output, s->program, &s->identity, &s->output, &fd);
@@ -105,15 +115,19 @@ static int open_streams(struct sp_session *s)
 	}
 	r = sp_recorder_new(fd, sp_bpf_cpus(s->bpf), &s->recorder);
 	if (r == 0)
+		open_unwind(s);
+	if (r == 0)
 		r = sp_images_new(s->bpf, s->recorder, &s->images);
 	if (r == 0)
-		r = sp_processes_new(s->recorder, s->images, &s->processes);
+		r = sp_processes_new(s->recorder, s->images, s->unwind, &s->processes);
 	if (r == 0)
 		r = sp_session_join(s);
 	if (r < 0)
 		sp_log_error("cannot start recording: %s", strerror(-r));
-	else
+	if (r == 0) {
 		sp_images_set_fast(s->images, s->selftest.fast);
+		sp_images_set_unwind(s->images, s->unwind);
+	}
 	return r;
 }
 
@@ -235,6 +249,8 @@ int sp_session_start_targets(struct sp_session *s)
 		return r;
 	start_hold(s);
 	sp_session_drain(s, &fill); /* who is there, what they map, and arms it */
+	if (s->options->hz)
+		sp_session_await_tables(s, TABLES_MOST_NS);
 	if (sp_bpf_live(s->bpf) == 0) {
 		sp_log_error("the process ended before it could be recorded");
 		return -ESRCH;
@@ -265,6 +281,8 @@ void sp_session_write_facts(struct sp_session *s)
 	sp_recorder_meta(r, "start_ns", "%llu", (unsigned long long)s->start);
 	sp_recorder_meta(r, "sample_hz", "%u", s->options->hz);
 	sp_recorder_meta(r, "sample_event", "%s", s->options->hz ? s->sample_event : "none");
+	sp_recorder_meta(r, "stacks", "%s", sp_options_stacks_name(s->sizes.stacks));
+	sp_recorder_meta(r, "kernel_stacks", "%d", s->sizes.kernel_stacks);
 	sp_recorder_meta(r, "probe_ns", "%.1f", s->selftest.pair_ns);
 	sp_recorder_meta(r, "probe_place", "%s", s->selftest.fast ? "5-byte nop" : "1-byte nop");
 	if (!s->selftest.fast)

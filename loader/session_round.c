@@ -5,6 +5,7 @@
  */
 #include "loader/session_state.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "userspace/base/log.h"
 
 #define HOLD_MOST_NS 100000000u
+#define TABLES_MOST_NS 60000000u /* for the tables of one program that starts */
 
 void sp_session_finish(struct sp_session *s, const char *format, ...)
 {
@@ -38,6 +40,8 @@ static void on_event(void *arg, unsigned cpu, const struct sp_head *event, size_
 		else
 			sp_processes_exit(s->processes, (const struct sp_ev_task_exit *)event);
 	}
+	if (event->type == SP_EV_sample)
+		sp_stacks_add(&s->stacks, s->unwind, (const struct sp_ev_sample *)event);
 	if (event->type == SP_EV_dynamic_site)
 		sp_facts_add_name(s->recorder, (const struct sp_ev_dynamic_site *)event);
 	else
@@ -80,6 +84,8 @@ void sp_session_drain(struct sp_session *s, unsigned *ret_fill)
 		r = sp_sideband_drain(s->sideband, begin);
 	if (r == 0)
 		r = sp_processes_commit(s->processes);
+	if (s->unwind)
+		sp_unwind_commit(s->unwind);
 	if (r == 0)
 		r = sp_rings_drain(s->rings, ret_fill);
 	if (r < 0) {
@@ -94,6 +100,19 @@ void sp_session_drain(struct sp_session *s, unsigned *ret_fill)
 		sp_log_hint("the recording ends here; what was written so far is kept");
 		s->failed = true;
 		sp_session_finish(s, "writing failed: %s", strerror(-r));
+	}
+}
+
+void sp_session_await_tables(struct sp_session *s, uint64_t most_ns)
+{
+	uint64_t until = sp_now() + most_ns;
+	unsigned fill;
+
+	while (s->unwind && sp_unwind_is_busy(s->unwind) && sp_now() < until) {
+		struct pollfd p = {.fd = sp_unwind_fd(s->unwind), .events = POLLIN};
+
+		(void)poll(&p, 1, 2);
+		sp_session_drain(s, &fill);
 	}
 }
 
@@ -117,10 +136,12 @@ void sp_session_on_hold(struct sp_session *s)
 
 		(void)sp_rings_drain_control(s->rings); /* its fork may have come a moment ago */
 		traced = sp_processes_has(s->processes, pid);
-		if (traced)
+		if (traced) {
 			(void)sp_prearm_file(s->images, fd, &s->identity);
-		else
+			sp_session_await_tables(s, TABLES_MOST_NS);
+		} else {
 			close(fd);
+		}
 		sp_hold_answer(s->hold, traced);
 	}
 }

@@ -25,6 +25,8 @@
 #include "loader/sampler.h"
 #include "loader/selftest.h"
 #include "loader/sideband.h"
+#include "loader/stacks.h"
+#include "loader/unwind.h"
 
 struct sp_session {
 	const struct sp_options *options;
@@ -35,6 +37,8 @@ struct sp_session {
 	struct sp_bpf *bpf;
 	struct sp_selftest selftest;
 	struct sp_recorder *recorder;
+	struct sp_unwind *unwind; /* NULL: stacks are not followed by tables */
+	struct sp_stacks stacks;
 	struct sp_images *images;
 	struct sp_processes *processes;
 	struct sp_sideband *sideband;
@@ -72,6 +76,8 @@ int sp_session_join(struct sp_session *session);
 /* One round: takes what all rings hold and hands it to the journal. Sets how full the fullest was,
  * of 256. */
 void sp_session_drain(struct sp_session *session, unsigned *ret_fill);
+/* Drains on until the tables that are being made are there, but not longer than that. */
+void sp_session_await_tables(struct sp_session *session, uint64_t most_ns);
 /* Answers the execs that wait. */
 void sp_session_on_hold(struct sp_session *session);
 

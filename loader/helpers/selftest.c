@@ -4,11 +4,12 @@
  *
  * It waits for a byte on stdin, so that its probes can be armed, then enters regions between
  * calculations whose results it knows, and prints one line:
- *   calls=N wrong=N byte=XX pair_ns=F child=N
+ *   calls=N wrong=N byte=XX pair_ns=F child=N page=XX…
  * calls: begin-end pairs in all; wrong: results that differ; byte: the one behind the begin stub's
  * leading nop when all is done (e8: the kernel turned the 5-byte nop into a call); pair_ns: time of
  * a pair once warm; child: 0 if a forked child could enter regions, too. (Linux 6.18 copies the
- * patched code to the child, but not the page that it calls.)
+ * patched code to the child, but not the page that it calls.) page: the first bytes of that page, or
+ * "-"; nobody can read them from outside.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -18,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "loader/unwind_known.h"
 #include "usdt/sp_region.h"
 
 /* The begin stub's nops; on aarch64 the stub has no others. */
@@ -91,6 +93,21 @@ static int test_child(void)
 	return pid < 0 || waitpid(pid, &status, 0) != pid ? -1 : status;
 }
 
+/* Prints what the stub calls, if it was made to. */
+static void print_page(const volatile unsigned char *stub)
+{
+	int32_t distance;
+
+	if (stub[1] != 0xe8) {
+		puts("-");
+		return;
+	}
+	memcpy(&distance, (const unsigned char *)stub + 2, sizeof(distance));
+	for (int i = 0; i < SP_UNWIND_TRAMPOLINE_BYTES; i++)
+		printf("%02x", stub[6 + distance + i]);
+	puts("");
+}
+
 int main(void)
 {
 	unsigned wrong = 0;
@@ -113,9 +130,10 @@ int main(void)
 		best = before < best ? before : best;
 	}
 	child = test_child();
-	printf("calls=%u wrong=%u byte=%02x pair_ns=%.1f child=%d\n",
+	printf("calls=%u wrong=%u byte=%02x pair_ns=%.1f child=%d page=",
 	       CHECKS + ROUNDS * PAIRS + CHILD_CHECKS, wrong,
 	       ((const volatile unsigned char *)sp_begin_stub_v1_place)[1], best / PAIRS,
 	       child);
+	print_page(sp_begin_stub_v1_place);
 	return fflush(stdout) ? 1 : 0;
 }

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * unwind_cache.c - places rows and rules, and throws out what is not used.
+ *
+ * Invariant: rows of a chunk that a mapped file has are not written; the ranges of processes name
+ * no other.
+ */
+#include "loader/unwind_cache.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "loader/unwind_runs.h"
+#include "userspace/base/cleanup.h"
+
+#define BUCKETS 4096
+#define MOST_FILES 65536
+#define RULE_SLOTS (2 * SP_UNWIND_RULES) /* of the hash table, a power of two */
+#define LEAST_ROWS 1024u		 /* of a part that is not a table's last */
+
+struct sp_unwind_cache {
+	struct sp_bpf *bpf;
+	struct sp_unwind_rule *rules;
+	uint32_t *slots; /* of rules: their numbers, 0 for a free slot */
+	struct sp_unwind_chunk *chunks[SP_UNWIND_CHUNKS];
+	struct sp_unwind_runs *runs;
+	size_t most_chunks;
+	struct sp_unwind_cache_stats stats;
+	struct sp_unwind_file *buckets[BUCKETS];
+};
+
+static size_t affordable_chunks(void)
+{
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t n = memory / 16 / sizeof(struct sp_unwind_chunk);
+
+	if (n > SP_UNWIND_CHUNKS)
+		n = SP_UNWIND_CHUNKS;
+	return n < 8 ? 8 : (size_t)n;
+}
+
+int sp_unwind_cache_new(struct sp_bpf *bpf, struct sp_unwind_cache **ret_cache)
+{
+	struct sp_unwind_cache *c = calloc(1, sizeof(*c));
+	int r = c ? 0 : -ENOMEM;
+
+	if (r == 0) {
+		c->bpf = bpf;
+		c->rules = sp_bpf_unwind_rules(bpf);
+		c->slots = calloc(RULE_SLOTS, sizeof(*c->slots));
+		c->most_chunks = affordable_chunks();
+		c->stats.rules = 1; /* NONE */
+		r = c->rules && c->slots ? sp_unwind_runs_new(SP_UNWIND_CHUNK_ROWS, &c->runs)
+					 : -ENOMEM;
+	}
+	if (r < 0) {
+		sp_unwind_cache_free(c);
+		return r;
+	}
+	*ret_cache = c;
+	return 0;
+}
+
+/* ---- files ---- */
+
+static size_t bucket_of(const struct sp_filekey *key)
+{
+	return (size_t)((key->inode * 0x9e3779b97f4a7c15u) ^ key->device) % BUCKETS;
+}
+
+static void free_file(struct sp_unwind_file *file)
+{
+	free(file->path);
+	free(file->why);
+	free(file->parts);
+	free(file);
+}
+
+/* Programs that make and map one file after the other must not fill our memory with their names. */
+static void forget_some(struct sp_unwind_cache *c)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct sp_unwind_file **at = &c->buckets[i]; *at;) {
+			struct sp_unwind_file *file = *at;
+
+			if (file->users || file->state == SP_UNWIND_WANTED ||
+			    file->state == SP_UNWIND_READY) {
+				at = &file->next;
+				continue;
+			}
+			*at = file->next;
+			free_file(file);
+			c->stats.files--;
+		}
+}
+
+struct sp_unwind_file *sp_unwind_cache_file(struct sp_unwind_cache *c, const struct sp_filekey *key,
+					    const char *path, uint64_t now)
+{
+	struct sp_unwind_file **bucket = &c->buckets[bucket_of(key)], *file;
+
+	for (file = *bucket; file; file = file->next)
+		if (sp_filekey_equal(&file->key, key))
+			return file;
+	if (c->stats.files >= MOST_FILES)
+		forget_some(c);
+	file = c->stats.files < MOST_FILES ? calloc(1, sizeof(*file)) : NULL;
+	if (!file)
+		return NULL;
+	file->path = strdup(path);
+	if (!file->path) {
+		free(file);
+		return NULL;
+	}
+	file->key = *key;
+	file->seen = file->used = now;
+	file->next = *bucket;
+	*bucket = file;
+	c->stats.files++;
+	return file;
+}
+
+void sp_unwind_cache_hold(struct sp_unwind_file *file)
+{
+	file->users++;
+}
+
+void sp_unwind_cache_release(struct sp_unwind_file *file, uint64_t now)
+{
+	file->users--;
+	file->used = now;
+}
+
+/* ---- rules ---- */
+
+static bool same_rule(const struct sp_unwind_rule *a, const struct sp_unwind_rule *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+static size_t rule_slot(const struct sp_unwind_rule *rule)
+{
+	const uint8_t *byte = (const uint8_t *)rule;
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	for (size_t i = 0; i < sizeof(*rule); i++)
+		hash = (hash ^ byte[i]) * 0x100000001b3u;
+	return (size_t)(hash ^ hash >> 32) % RULE_SLOTS;
+}
+
+/* The number of a rule; a new one for a rule that is not there. -ENOSPC. */
+static int intern(struct sp_unwind_cache *c, const struct sp_unwind_rule *rule,
+		  uint16_t *ret_number)
+{
+	size_t slot = rule_slot(rule);
+
+	if (rule->kind == SP_UNWIND_NONE) {
+		*ret_number = 0;
+		return 0;
+	}
+	for (; c->slots[slot]; slot = (slot + 1) % RULE_SLOTS)
+		if (same_rule(&c->rules[c->slots[slot]], rule)) {
+			*ret_number = (uint16_t)c->slots[slot];
+			return 0;
+		}
+	if (c->stats.rules >= SP_UNWIND_RULES)
+		return -ENOSPC;
+	c->rules[c->stats.rules] = *rule;
+	c->slots[slot] = (uint32_t)c->stats.rules;
+	*ret_number = (uint16_t)c->stats.rules++;
+	return 0;
+}
+
+/* ---- rows ---- */
+
+/* @open: when the kernel has stopped reading them. */
+static void free_parts(struct sp_unwind_cache *c, struct sp_unwind_file *file, uint64_t open)
+{
+	for (size_t i = 0; i < file->part_count; i++) {
+		const struct sp_unwind_part *p = &file->parts[i];
+
+		sp_unwind_runs_give(c->runs, (uint64_t)p->chunk * SP_UNWIND_CHUNK_ROWS + p->first,
+				    p->count, open);
+	}
+	c->stats.rows -= file->rows;
+	free(file->parts);
+	file->parts = NULL;
+	file->part_count = file->rows = 0;
+}
+
+/* Throws out the table that was not used for the longest time. False if there is none. */
+static bool evict(struct sp_unwind_cache *c, uint64_t now)
+{
+	struct sp_unwind_file *oldest = NULL;
+
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct sp_unwind_file *f = c->buckets[i]; f; f = f->next)
+			if (f->state == SP_UNWIND_READY && !f->users && f->part_count &&
+			    f->used + SP_UNWIND_GRACE_NS <= now &&
+			    (!oldest || f->used < oldest->used))
+				oldest = f;
+	if (!oldest)
+		return false;
+	free_parts(c, oldest, 0);
+	oldest->state = SP_UNWIND_ABSENT;
+	c->stats.tables--;
+	c->stats.evicted++;
+	return true;
+}
+
+static bool add_chunk(struct sp_unwind_cache *c)
+{
+	struct sp_unwind_chunk *chunk;
+	uint32_t number;
+
+	if (c->stats.chunks >= c->most_chunks ||
+	    sp_bpf_unwind_add_chunk(c->bpf, &chunk, &number) < 0 || number >= SP_UNWIND_CHUNKS) {
+		c->most_chunks = c->stats.chunks; /* no use in asking again */
+		return false;
+	}
+	c->chunks[number] = chunk;
+	c->stats.chunks++;
+	sp_unwind_runs_give(c->runs, (uint64_t)number * SP_UNWIND_CHUNK_ROWS, SP_UNWIND_CHUNK_ROWS,
+			    0);
+	return true;
+}
+
+/* Room for @wanted rows in a row, or, if there is none, for as many as possible. */
+static int take_rows(struct sp_unwind_cache *c, size_t wanted, uint64_t now, uint64_t *ret_first,
+		     size_t *ret_count)
+{
+	size_t count = wanted < SP_UNWIND_CHUNK_ROWS ? wanted : SP_UNWIND_CHUNK_ROWS;
+
+	for (;;) {
+		if (sp_unwind_runs_take(c->runs, count, now, ret_first) == 0) {
+			*ret_count = count;
+			return 0;
+		}
+		if (add_chunk(c) || evict(c, now))
+			continue;
+		if (count <= LEAST_ROWS)
+			return -ENOSPC;
+		count = count / 2 > LEAST_ROWS ? count / 2 : LEAST_ROWS;
+	}
+}
+
+/* One part from row @at on. Ends before the address that is too far for its 32 bits. */
+static int place_part(struct sp_unwind_cache *c, struct sp_unwind_file *file,
+		      const struct sp_unwind_table *table, const uint16_t *numbers, size_t at,
+		      uint64_t now, size_t *ret_next)
+{
+	struct sp_unwind_part *more = realloc(file->parts, (file->part_count + 1) * sizeof(*more));
+	struct sp_unwind_part *part;
+	struct sp_unwind_chunk *chunk;
+	uint64_t first;
+	size_t count, fit = 0;
+	int r;
+
+	if (!more)
+		return -ENOMEM;
+	file->parts = more;
+	part = &more[file->part_count];
+	r = take_rows(c, table->rows - at, now, &first, &count);
+	if (r < 0)
+		return r;
+	*part = (struct sp_unwind_part){
+		.start = table->pc[at],
+		.base = table->pc[at],
+		.chunk = (uint32_t)(first / SP_UNWIND_CHUNK_ROWS),
+		.first = (uint32_t)(first % SP_UNWIND_CHUNK_ROWS),
+	};
+	chunk = c->chunks[part->chunk];
+	while (fit < count && table->pc[at + fit] - part->base <= UINT32_MAX) {
+		chunk->pc[part->first + fit] = (uint32_t)(table->pc[at + fit] - part->base);
+		chunk->rule[part->first + fit] = numbers[table->rule[at + fit]];
+		fit++;
+	}
+	sp_unwind_runs_give(c->runs, first + fit, count - fit, 0);
+	part->count = (uint32_t)fit;
+	part->end = at + fit < table->rows ? table->pc[at + fit] : UINT64_MAX;
+	if (part->end - part->base > 1ull << 32)
+		part->end = part->base + (1ull << 32);
+	file->part_count++;
+	file->rows += fit;
+	c->stats.rows += fit;
+	*ret_next = at + fit;
+	return 0;
+}
+
+static void set_state(struct sp_unwind_file *file, enum sp_unwind_state state, int error,
+		      const char *why, uint64_t now)
+{
+	file->state = state;
+	file->error = error;
+	free(file->why);
+	file->why = why ? strdup(why) : NULL;
+	file->took = now - file->seen;
+	file->used = now;
+}
+
+int sp_unwind_cache_place(struct sp_unwind_cache *c, struct sp_unwind_file *file,
+			  const struct sp_unwind_table *table, uint64_t now)
+{
+	sp_cleanup(sp_freep) uint16_t *numbers = calloc(table->rules + 1, sizeof(*numbers));
+	static const char why_empty[] = "its call frame information is of no code";
+	const char *why = "its table does not fit beside those of the other files";
+	int r = numbers ? 0 : -ENOMEM;
+
+	if (r == 0 && !table->rows) {
+		sp_unwind_cache_fail(c, file, -SP_E_MISSING, why_empty, now);
+		return 0;
+	}
+	for (size_t i = 0; i < table->rules && r == 0; i++) {
+		r = intern(c, &table->rules_at[i], &numbers[i]);
+		if (r < 0)
+			why = "its table has more rules than there is room for beside those of the "
+			      "other files";
+	}
+	for (size_t at = 0; at < table->rows && r == 0;)
+		r = place_part(c, file, table, numbers, at, now, &at);
+	if (r < 0) {
+		free_parts(c, file, 0);
+		c->stats.failed++;
+		set_state(file, SP_UNWIND_REFUSED, r, r == -ENOSPC ? why : NULL, now);
+		return r;
+	}
+	file->segment_count = table->segments;
+	memcpy(file->segments, table->segment, table->segments * sizeof(table->segment[0]));
+	c->stats.tables++;
+	set_state(file, SP_UNWIND_READY, 0, NULL, now);
+	return 0;
+}
+
+void sp_unwind_cache_fail(struct sp_unwind_cache *c, struct sp_unwind_file *file, int error,
+			  const char *why, uint64_t now)
+{
+	bool none = error == -SP_E_MISSING || error == -ENOEXEC || error == -ENOTSUP;
+
+	c->stats.failed += !none;
+	set_state(file, none ? SP_UNWIND_MISSING : SP_UNWIND_REFUSED, error, why, now);
+}
+
+void sp_unwind_cache_stats(const struct sp_unwind_cache *c, struct sp_unwind_cache_stats *ret_stats)
+{
+	*ret_stats = c->stats;
+}
+
+void sp_unwind_cache_each(const struct sp_unwind_cache *c,
+			  void (*cb)(void *arg, struct sp_unwind_file *file), void *arg)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct sp_unwind_file *f = c->buckets[i]; f; f = f->next)
+			cb(arg, f);
+}
+
+void sp_unwind_cache_free(struct sp_unwind_cache *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < BUCKETS; i++)
+		while (c->buckets[i]) {
+			struct sp_unwind_file *file = c->buckets[i];
+
+			c->buckets[i] = file->next;
+			free_file(file);
+		}
+	sp_unwind_runs_free(c->runs);
+	free(c->slots);
+	free(c);
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * unwind_space.c - see unwind_space.h.
+ *
+ * Invariant: a space's pieces are sorted by address and do not overlap; each holds its file. A
+ * place (ranges of the kernel's array) has as many users as spaces that the kernel was told to find
+ * there.
+ */
+#include "loader/unwind_space.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loader/unwind_ranges.h"
+#include "loader/unwind_runs.h"
+
+#define BUCKETS 1024
+/* Ranges that the changes of one space may keep closed at a time. */
+#define MOST_CLOSED 16384u
+
+struct place {
+	size_t users;
+	uint32_t first, count;
+};
+
+struct space {
+	struct space *next, *next_dirty;
+	uint32_t process, parent;
+	uint64_t born, last_fork; /* ns */
+	struct sp_unwind_piece *pieces;
+	size_t count, room;
+	struct place *place; /* NULL: the kernel has none */
+	bool dirty, unfit;
+	uint64_t next_update; /* ns */
+};
+
+struct sp_unwind_spaces {
+	struct sp_bpf *bpf;
+	struct sp_unwind_range *array;
+	struct sp_unwind_runs *runs;
+	struct sp_unwind_ranges scratch;
+	struct space *buckets[BUCKETS], *dirty;
+	struct sp_unwind_spaces_stats stats;
+};
+
+int sp_unwind_spaces_new(struct sp_bpf *bpf, struct sp_unwind_spaces **ret_spaces)
+{
+	struct sp_unwind_spaces *s = calloc(1, sizeof(*s));
+	int r = s ? sp_unwind_runs_new(0, &s->runs) : -ENOMEM;
+
+	if (r == 0) {
+		s->bpf = bpf;
+		s->array = sp_bpf_unwind_ranges(bpf);
+		r = s->array ? 0 : -ENOMEM;
+	}
+	if (r < 0) {
+		sp_unwind_spaces_free(s);
+		return r;
+	}
+	sp_unwind_runs_give(s->runs, 0, SP_UNWIND_RANGES, 0);
+	*ret_spaces = s;
+	return 0;
+}
+
+static struct space **find(const struct sp_unwind_spaces *s, uint32_t process)
+{
+	struct space **at = (struct space **)&s->buckets[process % BUCKETS];
+
+	while (*at && (*at)->process != process)
+		at = &(*at)->next;
+	return at;
+}
+
+static void make_dirty(struct sp_unwind_spaces *s, struct space *space)
+{
+	if (space->dirty)
+		return;
+	space->dirty = true;
+	space->next_dirty = s->dirty;
+	s->dirty = space;
+}
+
+static void drop_place(struct sp_unwind_spaces *s, struct place *place, uint64_t now)
+{
+	if (!place || --place->users)
+		return;
+	sp_unwind_runs_give(s->runs, place->first, place->count, now + SP_UNWIND_GRACE_NS);
+	s->stats.ranges -= place->count;
+	free(place);
+}
+
+/* ---- processes ---- */
+
+static int copy_parent(struct sp_unwind_spaces *s, struct space *space, struct space *parent)
+{
+	space->pieces = malloc((parent->count + 1) * sizeof(*space->pieces));
+	if (!space->pieces)
+		return -ENOMEM;
+	memcpy(space->pieces, parent->pieces, parent->count * sizeof(*space->pieces));
+	space->count = parent->count;
+	space->room = parent->count + 1;
+	for (size_t i = 0; i < space->count; i++)
+		if (space->pieces[i].file)
+			sp_unwind_cache_hold(space->pieces[i].file);
+	if (space->born > parent->last_fork)
+		parent->last_fork = space->born;
+	if (parent->place &&
+	    sp_bpf_unwind_set_space(
+		    s->bpf, space->process,
+		    (struct sp_unwind_space){parent->place->first, parent->place->count}) == 0) {
+		space->place = parent->place;
+		space->place->users++;
+	}
+	if (parent->dirty || !space->place)
+		make_dirty(s, space);
+	return 0;
+}
+
+int sp_unwind_spaces_add(struct sp_unwind_spaces *s, uint32_t process, uint32_t parent,
+			 uint64_t time)
+{
+	struct space **at = find(s, process), *space, *from;
+	int r = 0;
+
+	if (*at)
+		return -EEXIST;
+	from = parent ? *find(s, parent) : NULL;
+	space = calloc(1, sizeof(*space));
+	if (!space)
+		return -ENOMEM;
+	space->process = process;
+	space->parent = parent;
+	space->born = time;
+	if (from)
+		r = copy_parent(s, space, from);
+	if (r < 0) {
+		free(space);
+		return r;
+	}
+	space->next = *at;
+	*at = space;
+	s->stats.spaces++;
+	return parent && !from ? -ENOENT : 0;
+}
+
+static void free_space(struct sp_unwind_spaces *s, struct space *space, uint64_t now)
+{
+	for (size_t i = 0; i < space->count; i++)
+		if (space->pieces[i].file)
+			sp_unwind_cache_release(space->pieces[i].file, now);
+	drop_place(s, space->place, now);
+	free(space->pieces);
+	free(space);
+}
+
+void sp_unwind_spaces_remove(struct sp_unwind_spaces *s, uint32_t process, uint64_t now)
+{
+	struct space **at = find(s, process), *space = *at;
+
+	if (!space)
+		return;
+	*at = space->next;
+	for (struct space **d = &s->dirty; space->dirty && *d; d = &(*d)->next_dirty)
+		if (*d == space) {
+			*d = space->next_dirty;
+			break;
+		}
+	if (space->place)
+		(void)sp_bpf_unwind_forget_space(s->bpf, process);
+	s->stats.spaces--;
+	free_space(s, space, now);
+}
+
+/* ---- pieces ---- */
+
+static int make_room(struct space *space, size_t more)
+{
+	size_t room = space->room ? space->room : 32;
+	struct sp_unwind_piece *pieces;
+
+	if (space->count + more <= space->room)
+		return 0;
+	while (room < space->count + more)
+		room *= 2;
+	pieces = realloc(space->pieces, room * sizeof(*pieces));
+	if (!pieces)
+		return -ENOMEM;
+	space->pieces = pieces;
+	space->room = room;
+	return 0;
+}
+
+/* The first piece that ends behind the address. */
+static size_t first_behind(const struct space *space, uint64_t address)
+{
+	size_t low = 0, high = space->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (space->pieces[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void insert(struct space *space, size_t at, struct sp_unwind_piece piece)
+{
+	memmove(space->pieces + at + 1, space->pieces + at, (space->count - at) * sizeof(piece));
+	space->pieces[at] = piece;
+	space->count++;
+	if (piece.file)
+		sp_unwind_cache_hold(piece.file);
+}
+
+static void drop(struct space *space, size_t at, uint64_t now)
+{
+	if (space->pieces[at].file)
+		sp_unwind_cache_release(space->pieces[at].file, now);
+	space->count--;
+	memmove(space->pieces + at, space->pieces + at + 1,
+		(space->count - at) * sizeof(space->pieces[0]));
+}
+
+static void cut_front(struct sp_unwind_piece *piece, uint64_t start)
+{
+	piece->offset += start - piece->start;
+	piece->start = start;
+}
+
+/* Takes [start, end) out. There is room for one more piece. Returns where that is. */
+static size_t uncover(struct space *space, uint64_t start, uint64_t end, uint64_t now)
+{
+	size_t at = first_behind(space, start);
+	struct sp_unwind_piece *p = &space->pieces[at];
+
+	if (at < space->count && p->start < start) {
+		if (p->end > end) { /* a hole in its middle */
+			struct sp_unwind_piece rest = *p;
+
+			cut_front(&rest, end);
+			p->end = start;
+			insert(space, at + 1, rest);
+			return at + 1;
+		}
+		p->end = start;
+		at++;
+	}
+	while (at < space->count && space->pieces[at].end <= end)
+		drop(space, at, now);
+	if (at < space->count && space->pieces[at].start < end)
+		cut_front(&space->pieces[at], end);
+	return at;
+}
+
+static bool continues(const struct sp_unwind_piece *a, const struct sp_unwind_piece *b)
+{
+	return a->end == b->start && a->file == b->file && a->flags == b->flags &&
+	       (!a->file || a->offset + (a->end - a->start) == b->offset);
+}
+
+static void join_neighbours(struct space *space, size_t at, uint64_t now)
+{
+	if (at + 1 < space->count && continues(&space->pieces[at], &space->pieces[at + 1])) {
+		space->pieces[at].end = space->pieces[at + 1].end;
+		drop(space, at + 1, now);
+	}
+	if (at && continues(&space->pieces[at - 1], &space->pieces[at])) {
+		space->pieces[at - 1].end = space->pieces[at].end;
+		drop(space, at, now);
+	}
+}
+
+/* The kernel tells of a mapping again when its protection is changed. */
+static bool is_there(const struct space *space, const struct sp_unwind_piece *piece)
+{
+	size_t at = first_behind(space, piece->start);
+	const struct sp_unwind_piece *p = &space->pieces[at];
+
+	return at < space->count && p->start <= piece->start && p->end >= piece->end &&
+	       p->file == piece->file && p->flags == piece->flags &&
+	       (!p->file || p->offset + (piece->start - p->start) == piece->offset);
+}
+
+static int map_one(struct sp_unwind_spaces *s, struct space *space,
+		   const struct sp_unwind_piece *piece, uint64_t time)
+{
+	size_t at;
+
+	if (is_there(space, piece))
+		return 0;
+	if (make_room(space, 2) < 0)
+		return -ENOMEM;
+	make_dirty(s, space);
+	at = uncover(space, piece->start, piece->end, time);
+	if (space->count >= SP_UNWIND_MOST_PIECES)
+		return -E2BIG;
+	insert(space, at, *piece);
+	join_neighbours(space, at, time);
+	return 0;
+}
+
+int sp_unwind_spaces_map(struct sp_unwind_spaces *s, uint32_t process,
+			 const struct sp_unwind_piece *piece, uint64_t time)
+{
+	struct space *space = *find(s, process);
+	int r;
+
+	if (!space)
+		return -ENOENT;
+	if (piece->start >= piece->end)
+		return 0;
+	r = map_one(s, space, piece, time);
+	/* Forks are told of by another stream, which is read before this one. */
+	if (time >= space->last_fork)
+		return r;
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct space *child = s->buckets[i]; child; child = child->next)
+			if (child->parent == process && child->born > time)
+				(void)sp_unwind_spaces_map(s, child->process, piece, time);
+	return r;
+}
+
+const struct sp_unwind_piece *sp_unwind_spaces_find(const struct sp_unwind_spaces *s,
+						    uint32_t process, uint64_t address)
+{
+	const struct space *space = *find(s, process);
+	size_t at = space ? first_behind(space, address) : 0;
+
+	return space && at < space->count && space->pieces[at].start <= address ? &space->pieces[at]
+										: NULL;
+}
+
+void sp_unwind_spaces_changed(struct sp_unwind_spaces *s, const struct sp_unwind_file *file)
+{
+	for (size_t i = 0; i < BUCKETS && file->users; i++)
+		for (struct space *space = s->buckets[i]; space; space = space->next)
+			for (size_t k = 0; k < space->count && !space->dirty; k++)
+				if (space->pieces[k].file == file)
+					make_dirty(s, space);
+}
+
+/* ---- the kernel's side ---- */
+
+static bool is_same(const struct sp_unwind_spaces *s, const struct place *place)
+{
+	return place && place->count == s->scratch.count &&
+	       !memcmp(s->array + place->first, s->scratch.list,
+		       place->count * sizeof(s->array[0]));
+}
+
+/* 0, or -errno: -EAGAIN and -ENOSPC for want of places. */
+static int update(struct sp_unwind_spaces *s, struct space *space, uint64_t now)
+{
+	struct place *place;
+	uint64_t first;
+	int r = sp_unwind_ranges_make(&s->scratch, space->pieces, space->count);
+
+	if (r < 0 || !s->scratch.count || is_same(s, space->place))
+		return r;
+	place = malloc(sizeof(*place));
+	if (!place)
+		return -ENOMEM;
+	r = sp_unwind_runs_take(s->runs, s->scratch.count, now, &first);
+	if (r < 0) {
+		free(place);
+		return r;
+	}
+	*place = (struct place){1, (uint32_t)first, (uint32_t)s->scratch.count};
+	s->stats.ranges += place->count;
+	memcpy(s->array + first, s->scratch.list, place->count * sizeof(s->array[0]));
+	r = sp_bpf_unwind_set_space(s->bpf, space->process,
+				    (struct sp_unwind_space){place->first, place->count});
+	if (r < 0) {
+		drop_place(s, place, now);
+		return r;
+	}
+	drop_place(s, space->place, now);
+	space->place = place;
+	space->next_update = now + place->count * (SP_UNWIND_GRACE_NS / MOST_CLOSED);
+	return 0;
+}
+
+void sp_unwind_spaces_commit(struct sp_unwind_spaces *s, uint64_t now)
+{
+	struct space *list = s->dirty;
+
+	s->dirty = NULL;
+	while (list) {
+		struct space *space = list;
+		int r = now < space->next_update ? -EAGAIN : update(s, space, now);
+
+		list = space->next_dirty;
+		space->dirty = false;
+		if (r < 0)
+			make_dirty(s, space);
+		if (r < 0 && r != -EAGAIN) {
+			s->stats.unfit += !space->unfit;
+			space->unfit = true;
+			space->next_update = now + SP_UNWIND_GRACE_NS;
+		}
+	}
+}
+
+void sp_unwind_spaces_stats(const struct sp_unwind_spaces *s,
+			    struct sp_unwind_spaces_stats *ret_stats)
+{
+	*ret_stats = s->stats;
+}
+
+void sp_unwind_spaces_free(struct sp_unwind_spaces *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < BUCKETS; i++)
+		while (s->buckets[i]) {
+			struct space *space = s->buckets[i];
+
+			s->buckets[i] = space->next;
+			free_space(s, space, 0);
+		}
+	sp_unwind_runs_free(s->runs);
+	free(s->scratch.list);
+	free(s);
+}
