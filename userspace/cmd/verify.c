@@ -24,9 +24,17 @@ SP_DEFINE_CLEANUP(struct sp_profile *, sp_profile_free);
 
 enum key {
 	KEY_JSON = 256,
+	KEY_STACKS,
+	KEY_LEAST,
 };
 
+#define LEAST_SHARE 0.995 /* of stacks that are identical */
+
 static const struct sp_option options[] = {
+	{"stacks", KEY_STACKS, NULL,
+	 "of journals recorded with --stacks dwarf: compare each stack with\n"
+	 "the one that libdw finds in the copy of the same moment"},
+	{"least", KEY_LEAST, "PERCENT", "of these stacks that must be identical (99.5)"},
 	{"quiet", 'q', NULL, "only errors and warnings"},
 	{"json", KEY_JSON, NULL, "print JSON"},
 	{0},
@@ -46,7 +54,8 @@ static const struct sp_cli cli = {
 struct request {
 	char **paths;
 	size_t n, room;
-	bool quiet, as_json;
+	bool quiet, as_json, stacks;
+	double least;
 	struct sp_json json;
 	uint64_t bad;
 };
@@ -193,6 +202,8 @@ static void write_json(struct sp_json *json, const char *path, const struct sp_v
 		sp_json_close_object(json);
 	}
 	sp_json_close_array(json);
+	if (verdict->stacks && verdict->stacks->unwind)
+		sp_verify_stacks_json(json, verdict->stacks);
 	sp_json_open_object(json, "checked");
 	sp_json_signed(json, "version", verdict->version);
 	sp_json_unsigned(json, "regions", verdict->regions);
@@ -226,11 +237,13 @@ static void say(const struct request *request, const char *path, const struct sp
 		sp_log_warning("%s: %s", path, text ? text : "(out of memory)");
 		warnings++;
 	}
-	if (verdict->error.code) {
+	if (verdict->error.code)
 		sp_log_error("%s: %s", path, verdict->error.text);
-		return;
-	}
 	if (request->quiet || request->as_json)
+		return;
+	if (verdict->error.code && verdict->stacks && verdict->stacks->unwind)
+		sp_verify_show_stacks(verdict->stacks);
+	if (verdict->error.code)
 		return;
 	sp_text_print(stdout, path);
 	if (warnings)
@@ -238,11 +251,13 @@ static void say(const struct request *request, const char *path, const struct sp
 		       checked ? checked : "");
 	else
 		printf(": ok (%s)\n", checked ? checked : "");
+	if (verdict->stacks)
+		sp_verify_show_stacks(verdict->stacks);
 }
 
 /* ---- one by one ---- */
 
-static int check(struct sp_verdict *verdict, const char *path)
+static int check(const struct request *request, struct sp_verdict *verdict, const char *path)
 {
 	sp_cleanup(sp_profile_freep) struct sp_profile *profile = NULL;
 	struct sp_error *error = &verdict->error;
@@ -253,8 +268,11 @@ static int check(struct sp_verdict *verdict, const char *path)
 		return r;
 	if (stat(path, &st) == 0)
 		verdict->bytes = (uint64_t)st.st_size;
-	if (verdict->format == SP_FORMAT_JOURNAL)
-		return sp_verify_journal(verdict, path);
+	if (verdict->format == SP_FORMAT_JOURNAL) {
+		r = sp_verify_journal(verdict, path);
+		return r < 0 || !request->stacks ? r
+						 : sp_verify_stacks(verdict, path, request->least);
+	}
 	r = sp_profile_open_guarded(path, NULL, &profile, error);
 	return r < 0 ? r : sp_verify_profile(verdict, profile);
 }
@@ -262,7 +280,7 @@ static int check(struct sp_verdict *verdict, const char *path)
 static void verify(struct request *request, const char *path)
 {
 	struct sp_verdict verdict = {.path = path};
-	int r = check(&verdict, path);
+	int r = check(request, &verdict, path);
 
 	if (r < 0 && !verdict.error.code)
 		sp_error_set(&verdict.error, r, 0, "%s", strerror(-r));
@@ -270,6 +288,9 @@ static void verify(struct request *request, const char *path)
 	say(request, path, &verdict);
 	if (request->as_json)
 		write_json(&request->json, path, &verdict);
+	if (verdict.stacks)
+		sp_stack_compare_free(verdict.stacks);
+	free(verdict.stacks);
 }
 
 static int run(struct request *request)
@@ -290,6 +311,17 @@ static int run(struct request *request)
 	return request->bad ? 1 : 0;
 }
 
+static int parse_percent(const char *text, double *ret_share)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || *end || !(value >= 0 && value <= 100))
+		return -EINVAL;
+	*ret_share = value / 100;
+	return 0;
+}
+
 static int parse(int argc, char **argv, struct request *request)
 {
 	struct sp_cli_parser parser = sp_cli_parse(&cli, argc, argv);
@@ -302,6 +334,13 @@ static int parse(int argc, char **argv, struct request *request)
 			request->as_json = true;
 		} else if (key == 'q') {
 			request->quiet = true;
+		} else if (key == KEY_STACKS) {
+			request->stacks = true;
+		} else if (key == KEY_LEAST) {
+			request->stacks = true;
+			if (parse_percent(arg, &request->least) < 0)
+				return sp_cli_usage_error(
+					&cli, "--least takes a percentage, 0 to 100, not '%s'", arg);
 		} else {
 			any = true;
 			if (add_operand(request, arg) < 0) {
@@ -317,7 +356,7 @@ static int parse(int argc, char **argv, struct request *request)
 
 int sp_cmd_verify(int argc, char **argv)
 {
-	struct request request = {0};
+	struct request request = {.least = LEAST_SHARE};
 	int r = parse(argc, argv, &request);
 
 	if (r < 0)

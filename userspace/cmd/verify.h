@@ -10,6 +10,8 @@
 #define SP_CMD_VERIFY_H
 
 #include "formats/profile_read.h"
+#include "userspace/analysis/stack_compare.h"
+#include "userspace/base/json.h"
 #include "userspace/base/log.h"
 
 enum sp_finding {
@@ -50,6 +52,7 @@ struct sp_verdict {
 	uint64_t regions, rows, calls, samples, frames, objects, attributes, events, blocks, bytes;
 	uint64_t dangling;  /* calls whose parent was not recorded, which is fine */
 	uint64_t done, all; /* progress, in whatever unit */
+	struct sp_stack_compare *stacks; /* NULL: not compared */
 	const char *path;
 };
 
@@ -64,6 +67,12 @@ void sp_verdict_progress(struct sp_verdict *verdict, uint64_t more);
 /* Each looks at everything and fills in the verdict; 0, or the code of the error. */
 int sp_verify_profile(struct sp_verdict *verdict, struct sp_profile *profile);
 int sp_verify_journal(struct sp_verdict *verdict, const char *path);
+
+/* With --stacks: compares the stacks of a journal with those that libdw finds, into a new
+ * verdict->stacks; the wanted share is @least, 0 to 1. */
+int sp_verify_stacks(struct sp_verdict *verdict, const char *path, double least);
+void sp_verify_show_stacks(const struct sp_stack_compare *compare);
+void sp_verify_stacks_json(struct sp_json *json, const struct sp_stack_compare *compare);
 
 /* Shares of sp_verify_profile(). */
 int sp_verify_calls(struct sp_verdict *verdict, struct sp_profile *profile);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * confine.c - see confine.h.
+ */
+#include "userspace/base/confine.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+void sp_confine_child(pid_t parent)
+{
+	struct rlimit limit = {0, 0};
+	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	setrlimit(RLIMIT_CORE, &limit);
+#ifndef __SANITIZE_ADDRESS__
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null >= 0) {
+		dup2(null, STDOUT_FILENO);
+		dup2(null, STDERR_FILENO);
+	}
+	if (pages > 0 && page > 0) {
+		limit.rlim_cur = limit.rlim_max = (rlim_t)pages / 4 * 3 * (rlim_t)page;
+		setrlimit(RLIMIT_DATA, &limit);
+	}
+#else
+	(void)pages;
+	(void)page;
+#endif
+	unsetenv("DEBUGINFOD_URLS");
+}

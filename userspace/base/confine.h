@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * confine.h - what a child gives up before it reads files that nobody vouches for.
+ */
+#ifndef SP_BASE_CONFINE_H
+#define SP_BASE_CONFINE_H
+
+#include <sys/types.h>
+
+/* To be called first thing in a forked child of @parent; ends it if that is gone already. A damaged
+ * file must cost no more than its own answers: the child dies with its parent, can gain no rights,
+ * leaves no core file, has at most three quarters of the machine's memory, and what libraries print
+ * goes nowhere (but where the address sanitizer is: it needs both). */
+void sp_confine_child(pid_t parent);
+
+#endif
