@@ -276,6 +276,7 @@ static void test_short(void)
 		CHECK(stack.frames >= 1 && stack.frames <= whole.frames);
 		CHECK(!memcmp(stack.frame, whole.frame, stack.frames * sizeof(uint64_t)));
 		CHECK(stack.copy_ended || stack.end == SP_STACK_COMPLETE);
+		CHECK((stack.end == SP_STACK_COMPLETE) == (stack.frames == whole.frames));
 		CHECK(stack.end == (stack.copy_ended ? SP_STACK_UNREADABLE : SP_STACK_COMPLETE));
 		CHECK(words < BELOW || stack.frames >= last);
 		last = stack.frames;

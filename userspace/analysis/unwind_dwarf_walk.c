@@ -39,7 +39,8 @@ struct sp_dwarf_walker {
 	uint64_t sp;		   /* of the frame before */
 	enum sp_stack_end missing; /* what libdw lacks at this frame's address */
 	bool unreadable;	   /* since this frame began */
-	bool by_rules;		   /* this frame's address has a rule */
+	bool read_zero;		   /* the same */
+	bool switched;		   /* to another stack, by a signal: that one was not copied */
 };
 
 /* ---- what libdw asks for ---- */
@@ -78,6 +79,11 @@ static uint64_t copy_start(const struct sp_dwarf_copy *copy)
 	return (sp & ~(uint64_t)7) - (uint64_t)copy->below * 8;
 }
 
+static bool is_copied(const struct sp_dwarf_copy *copy, uint64_t address)
+{
+	return address - copy_start(copy) <= (uint64_t)copy->n_words * 8;
+}
+
 static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret_word, void *arg)
 {
 	struct sp_dwarf_walker *walker = arg;
@@ -85,35 +91,46 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret_word, vo
 	uint64_t at = address - copy_start(copy), bytes = (uint64_t)copy->n_words * 8;
 
 	(void)dwfl;
-	if (bytes >= 8 && at <= bytes - 8) {
-		memcpy(ret_word, (const char *)copy->words + at, 8);
+	if ((bytes >= 8 && at <= bytes - 8) ||
+	    sp_dwarf_space_read(walker->space, address, ret_word)) {
+		if (bytes >= 8 && at <= bytes - 8)
+			memcpy(ret_word, (const char *)copy->words + at, 8);
+		walker->read_zero |= !*ret_word;
 		return true;
 	}
-	if (sp_dwarf_space_read(walker->space, address, ret_word))
-		return true;
 	walker->unreadable = true;
 	/* What lies far off is a wrong address rather than a part of this stack. */
-	walker->stack->copy_ended |= at >= bytes - (bytes >= 8 ? 7 : 0) && at < (uint64_t)1 << 40;
+	walker->stack->copy_ended |=
+		walker->switched || (at + 8 > bytes && at < (uint64_t)256 << 20);
 	return false;
 }
 
 /* ---- frames ---- */
 
+/* What libdw reads of an address's call frame information; NULL: nothing. To free(). */
+static Dwarf_Frame *find_rule(const struct sp_dwarf_walker *walker, uint64_t address)
+{
+	Dwfl_Module *module = dwfl_addrmodule(sp_dwarf_space_dwfl(walker->space), address);
+	Dwarf_Addr bias = 0;
+
+	for (int debug = 0; module && debug < 2; debug++) {
+		Dwarf_CFI *cfi = debug ? dwfl_module_dwarf_cfi(module, &bias)
+				       : dwfl_module_eh_cfi(module, &bias);
+		Dwarf_Frame *frame = NULL;
+
+		if (cfi && dwarf_cfi_addrframe(cfi, address - bias, &frame) == 0)
+			return frame;
+	}
+	return NULL;
+}
+
 /* Whether the frame at an address is one that the kernel made for a signal. */
 static bool is_signal_frame(const struct sp_dwarf_walker *walker, uint64_t address)
 {
-	Dwfl_Module *module = dwfl_addrmodule(sp_dwarf_space_dwfl(walker->space), address);
-	Dwarf_Frame *frame = NULL;
+	Dwarf_Frame *frame = find_rule(walker, address);
 	bool is_signal = false;
-	Dwarf_Addr bias = 0;
-	Dwarf_CFI *cfi = module ? dwfl_module_eh_cfi(module, &bias) : NULL;
 
-	if (!cfi || dwarf_cfi_addrframe(cfi, address - bias, &frame) != 0) {
-		cfi = module ? dwfl_module_dwarf_cfi(module, &bias) : NULL;
-		if (!cfi || dwarf_cfi_addrframe(cfi, address - bias, &frame) != 0)
-			return false;
-	}
-	if (dwarf_frame_info(frame, NULL, NULL, &is_signal) < 0)
+	if (frame && dwarf_frame_info(frame, NULL, NULL, &is_signal) < 0)
 		is_signal = false;
 	free(frame);
 	return is_signal;
@@ -136,57 +153,54 @@ static int stop(struct sp_dwarf_walker *walker, enum sp_stack_end end)
 	return DWARF_CB_ABORT;
 }
 
+/* Whether the caller of the last frame that is kept was found without a rule. */
+static bool was_guessed(const struct sp_dwarf_walker *walker)
+{
+	Dwarf_Frame *frame = find_rule(walker, rule_address(walker, walker->stack->frames - 1));
+
+	free(frame);
+	return !frame;
+}
+
 static int on_frame(Dwfl_Frame *state, void *arg)
 {
 	struct sp_dwarf_walker *walker = arg;
 	struct sp_dwarf_stack *stack = walker->stack;
 	uint32_t n = stack->frames;
-	int sp_number = sp_dwarf_stack_pointer(walker->copy->n_registers);
+	enum sp_stack_end before = walker->missing;
 	Dwarf_Addr pc;
 	Dwarf_Word sp = 0;
 	bool maybe_signal = false;
 
 	if (!dwfl_frame_pc(state, &pc, NULL))
 		return stop(walker, SP_STACK_UNSUPPORTED);
+	if (!pc && n)
+		return stop(walker, SP_STACK_COMPLETE);
 	if (n == SP_MAX_FRAMES)
 		return stop(walker, SP_STACK_TRUNCATED);
-	walker->unreadable = false;
 	stack->frame[n] = pc;
 	walker->missing = sp_dwarf_space_need(walker->space, pc - !!n, walker->copy->time);
 	if (walker->missing == SP_STACK_NO_MAPPING && n)
 		walker->missing = sp_dwarf_space_need(walker->space, pc, walker->copy->time);
+	/* Frame pointers lead anywhere, and libdw takes whatever stands there. */
+	if (walker->missing == SP_STACK_NO_MAPPING && n && was_guessed(walker))
+		return stop(walker, before ? before : SP_STACK_NO_RULE);
+	walker->unreadable = walker->read_zero = false;
 	/* libdw says of an interrupted frame, and of the signal's own, that they are "activations".
 	 */
 	if (n && n < 32 && dwfl_frame_pc(state, &pc, &maybe_signal) && maybe_signal &&
 	    is_signal_frame(walker, rule_address(walker, n - 1)))
 		stack->signal_frames |= 1u << n;
-	if (dwfl_frame_reg(state, (unsigned)sp_number, &sp) != 0)
+	if (dwfl_frame_reg(state, (unsigned)sp_dwarf_stack_pointer(walker->n_registers), &sp) != 0)
 		sp = 0;
 	/* Signals may run on a stack of their own, and a leaf may have no frame. */
 	if (n && !is_exact(walker, n) && sp && (sp < walker->sp || (sp == walker->sp && n > 1)))
 		return stop(walker, SP_STACK_NO_PROGRESS);
+	walker->switched |= n && is_exact(walker, n) && !is_copied(walker->copy, sp);
 	walker->sp = sp;
 	stack->frames = n + 1;
 	return walker->missing == SP_STACK_NO_MAPPING ? stop(walker, SP_STACK_NO_MAPPING)
 						      : DWARF_CB_OK;
-}
-
-static bool has_rule(const struct sp_dwarf_walker *walker, uint64_t address)
-{
-	Dwfl_Module *module = dwfl_addrmodule(sp_dwarf_space_dwfl(walker->space), address);
-	Dwarf_Addr bias = 0;
-
-	for (int debug = 0; module && debug < 2; debug++) {
-		Dwarf_CFI *cfi = debug ? dwfl_module_dwarf_cfi(module, &bias)
-				       : dwfl_module_eh_cfi(module, &bias);
-		Dwarf_Frame *frame = NULL;
-
-		if (cfi && dwarf_cfi_addrframe(cfi, address - bias, &frame) == 0) {
-			free(frame);
-			return true;
-		}
-	}
-	return false;
 }
 
 /* Why libdw could not leave the last frame. */
@@ -196,9 +210,35 @@ static enum sp_stack_end why_it_failed(const struct sp_dwarf_walker *walker)
 
 	if (!stack->frames || walker->missing != SP_STACK_UNKNOWN)
 		return walker->missing;
-	if (!has_rule(walker, rule_address(walker, stack->frames - 1)))
+	if (was_guessed(walker))
 		return SP_STACK_NO_RULE;
 	return walker->unreadable || stack->copy_ended ? SP_STACK_UNREADABLE : SP_STACK_UNSUPPORTED;
+}
+
+/* libdw takes a return address that it could not read for one that is not there: the end of the
+ * stack. It is the end where the rule says so, or where the address is 0. */
+static enum sp_stack_end why_it_ended(const struct sp_dwarf_walker *walker)
+{
+	const struct sp_dwarf_stack *stack = walker->stack;
+	int number = walker->n_registers == 17 ? 16 : 30;
+	Dwarf_Frame *frame;
+	Dwarf_Op room[3], *ops = NULL;
+	size_t n = 1;
+	bool undefined;
+
+	if (!stack->frames)
+		return SP_STACK_UNSUPPORTED;
+	frame = find_rule(walker, rule_address(walker, stack->frames - 1));
+	undefined = frame && dwarf_frame_register(frame, number, room, &ops, &n) == 0 && !n &&
+		    ops == room;
+	free(frame);
+	if (undefined)
+		return SP_STACK_COMPLETE;
+	if (walker->unreadable)
+		return SP_STACK_UNREADABLE;
+	if (walker->read_zero)
+		return SP_STACK_COMPLETE;
+	return stack->copy_ended ? SP_STACK_UNREADABLE : SP_STACK_UNSUPPORTED;
 }
 
 /* ---- spaces ---- */
@@ -286,10 +326,10 @@ int sp_dwarf_walk(struct sp_dwarf_walker *walker, const struct sp_dwarf_copy *co
 	walker->stack = ret_stack;
 	walker->sp = 0;
 	walker->missing = SP_STACK_UNKNOWN;
-	walker->unreadable = false;
+	walker->unreadable = walker->read_zero = walker->switched = false;
 	r = dwfl_getthread_frames(sp_dwarf_space_dwfl(walker->space), THREAD, on_frame, walker);
 	if (r == 0)
-		ret_stack->end = SP_STACK_COMPLETE;
+		ret_stack->end = why_it_ended(walker);
 	else if (r < 0)
 		ret_stack->end = why_it_failed(walker);
 	/* What could not be read was a register that nobody asked for. */
