@@ -20,6 +20,7 @@
 
 #include "loader/helpers/elf_file.h"
 #include "loader/helpers/unwind_cfi.h"
+#include "loader/helpers/unwind_extra.h"
 #include "loader/helpers/unwind_file.h"
 #include "userspace/base/array.h"
 
@@ -57,6 +58,7 @@ struct maker {
 	struct sp_unwind_section section[2]; /* .eh_frame, .debug_frame */
 	struct cies cies[2];
 	struct fdes fdes[2];
+	struct sp_cfi_cie extra_cie;
 	struct sp_unwind_table *table;
 	size_t rows_room, rules_room;
 	uint16_t slots[RULE_SLOTS]; /* number of the rule + 1 */
@@ -116,14 +118,28 @@ static bool is_code(const struct sp_elf_file *file, uint64_t start, uint64_t end
 	       sp_elf_file_offset(file, start, end - start, PF_X, &unused) == 0;
 }
 
+static int push_fde(struct maker *m, struct fdes *fdes, struct fde fde)
+{
+	struct fde *grown;
+
+	if (fdes->count == MAX_FDES)
+		return sp_error_set(m->err, -SP_E_COUNT, 0,
+				    "its call frame information has more than %u FDEs", MAX_FDES);
+	grown = sp_array_grow(fdes->at, fdes->count, &fdes->room, sizeof(fde));
+	if (!grown)
+		return no_memory(m);
+	fdes->at = grown;
+	fdes->at[fdes->count++] = fde;
+	return 0;
+}
+
 static int add_fde(struct maker *m, size_t which, const Dwarf_FDE *entry)
 {
 	const struct sp_unwind_section *section = &m->section[which];
 	const struct sp_cfi_cie *cie = find_cie(&m->cies[which], entry->CIE_pointer);
 	struct sp_bytes in = {entry->start, entry->end, false};
 	uint64_t place = section->address + (uint64_t)(entry->start - section->bytes);
-	struct fdes *fdes = &m->fdes[which];
-	struct fde fde = {.cie = cie}, *grown;
+	struct fde fde = {.cie = cie};
 	uint64_t length;
 
 	if (!cie || !sp_cfi_read_address(&in, cie->encoding, place, &fde.start) ||
@@ -137,15 +153,7 @@ static int add_fde(struct maker *m, size_t which, const Dwarf_FDE *entry)
 	fde.from = fde.start;
 	fde.program = in.at;
 	fde.bytes = (uint32_t)(in.end - in.at);
-	if (fdes->count == MAX_FDES)
-		return sp_error_set(m->err, -SP_E_COUNT, 0,
-				    "its call frame information has more than %u FDEs", MAX_FDES);
-	grown = sp_array_grow(fdes->at, fdes->count, &fdes->room, sizeof(fde));
-	if (!grown)
-		return no_memory(m);
-	fdes->at = grown;
-	fdes->at[fdes->count++] = fde;
-	return 0;
+	return push_fde(m, &m->fdes[which], fde);
 }
 
 /* All entries of one kind. CIEs first: an FDE may stand before its own. */
@@ -254,6 +262,47 @@ static void keep_in_gaps(const struct fdes *eh, struct fdes *debug)
 			debug->at[kept++] = fde;
 	}
 	debug->count = kept;
+}
+
+/* Leaves of @fde what lies before the first of @fdes that is in its way. */
+static void shorten(const struct fdes *fdes, struct fde *fde)
+{
+	for (size_t i = 0; i < fdes->count && fde->start < fde->end; i++) {
+		if (fdes->at[i].end <= fde->start)
+			continue;
+		if (fdes->at[i].from < fde->end)
+			fde->end = fdes->at[i].from;
+		return;
+	}
+}
+
+/* Code that nobody describes, but that is known: for the gaps of both. */
+static int add_extras(struct maker *m)
+{
+	struct sp_unwind_extra extras[SP_UNWIND_MAX_EXTRAS];
+	size_t n = sp_unwind_extras(&m->file, extras), described = m->fdes[1].count;
+	int r = 0;
+
+	m->extra_cie = sp_unwind_extra_cie(m->machine);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct fdes before = {.at = m->fdes[1].at, .count = described};
+		struct fde fde = {.start = extras[i].start,
+				  .end = extras[i].end,
+				  .from = extras[i].start,
+				  .cie = &m->extra_cie,
+				  .program = extras[i].program.at};
+
+		fde.bytes = (uint32_t)(extras[i].program.end - extras[i].program.at);
+		shorten(&m->fdes[0], &fde);
+		shorten(&before, &fde);
+		if (is_code(&m->file, fde.start, fde.end))
+			r = push_fde(m, &m->fdes[1], fde);
+	}
+	if (r == 0)
+		r = sort(m, &m->fdes[1]);
+	if (r == 0)
+		cut(&m->fdes[1]);
+	return r;
 }
 
 /* ---- rows ---- */
@@ -419,7 +468,10 @@ static int make(struct maker *m, int fd)
 	if (r < 0)
 		return r;
 	keep_in_gaps(&m->fdes[0], &m->fdes[1]);
-	r = make_rows(m);
+	/* A file without call frame information has no table, whatever else is known of it. */
+	r = m->fdes[0].count || m->fdes[1].count ? add_extras(m) : 0;
+	if (r == 0)
+		r = make_rows(m);
 	if (r == 0 && m->rules_full)
 		sp_error_set(m->err, -SP_E_COUNT, 0,
 			     "it has more than %u different rules; the others do not count",
