@@ -7,12 +7,12 @@
 static const struct {
 	const char *name, *text, *help;
 } ends[] = {
-	[SP_STACK_UNKNOWN] = {"unknown", "end for an unknown reason",
+	[SP_STACK_UNKNOWN] = {"unknown", "ended for an unknown reason",
 			      "an older recorder did not write it down"},
-	[SP_STACK_COMPLETE] = {"complete", "are complete", ""},
-	[SP_STACK_LEAF] = {"leaf", "are the address alone, as asked for with --stacks leaf",
+	[SP_STACK_COMPLETE] = {"complete", "complete", ""},
+	[SP_STACK_LEAF] = {"leaf", "the address alone, as asked for",
 			   "record with --stacks eh for callers"},
-	[SP_STACK_TRUNCATED] = {"truncated", "have more frames than were kept",
+	[SP_STACK_TRUNCATED] = {"truncated", "cut off at the most frames that are kept",
 				"the outermost callers are missing; deep recursion is the usual "
 				"reason"},
 	[SP_STACK_NO_MAPPING] = {"no mapping", "ended at an address that is in no known mapping",
@@ -32,11 +32,12 @@ static const struct {
 				 "memory that is swapped out, or a stack that is overwritten"},
 	[SP_STACK_NO_PROGRESS] = {"no progress", "ended where the next frame would lie below",
 				  "a stack that is overwritten, or a wrong unwind table"},
-	[SP_STACK_BUSY] = {"busy", "were interrupted without user registers",
+	[SP_STACK_BUSY] = {"busy", "without user registers",
 			   "in the middle of an exec or an exit there is no user stack"},
-	[SP_STACK_FRAME_POINTERS] = {"frame pointers",
-				     "were followed by frame pointers, and may lack callers",
-				     "--stacks eh needs no frame pointers"},
+	[SP_STACK_FRAME_POINTERS] =
+		{"frame pointers", "followed by frame pointers alone, may lack callers",
+		 "that is --stacks fp, or a process whose tables were not there "
+		 "yet"},
 };
 
 _Static_assert(sizeof(ends) / sizeof(ends[0]) == SP_STACK_END_MAX, "one line for each end");

@@ -18,8 +18,8 @@ SP_API_BEGIN
  * does not know; never NULL. */
 const char *sp_stack_end_name(unsigned end);
 
-/* What a reader of counts is told, to stand behind a number: "12 ended in code without unwind
- * tables". Never NULL. */
+/* What a reader of counts is told, to stand behind a number, 1 or more: "12 ended in code without
+ * unwind tables". Never NULL. */
 const char *sp_stack_end_text(unsigned end);
 
 /* What helps, or why nothing does: one sentence without a full stop, "" where there is nothing to

@@ -116,6 +116,8 @@ static int open_streams(struct sp_session *s)
 	r = sp_recorder_new(fd, sp_bpf_cpus(s->bpf), &s->recorder);
 	if (r == 0)
 		open_unwind(s);
+	if (r == 0 && s->sizes.kernel_stacks && s->sizes.stacks != SP_STACKS_NONE)
+		r = sp_kallsyms_new(NULL, &s->kallsyms);
 	if (r == 0)
 		r = sp_images_new(s->bpf, s->recorder, &s->images);
 	if (r == 0)

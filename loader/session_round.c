@@ -40,8 +40,11 @@ static void on_event(void *arg, unsigned cpu, const struct sp_head *event, size_
 		else
 			sp_processes_exit(s->processes, (const struct sp_ev_task_exit *)event);
 	}
-	if (event->type == SP_EV_sample)
+	if (event->type == SP_EV_sample) {
 		sp_stacks_add(&s->stacks, s->unwind, (const struct sp_ev_sample *)event);
+		if (s->kallsyms)
+			sp_kallsyms_add(s->kallsyms, (const struct sp_ev_sample *)event);
+	}
 	if (event->type == SP_EV_dynamic_site)
 		sp_facts_add_name(s->recorder, (const struct sp_ev_dynamic_site *)event);
 	else
@@ -82,10 +85,10 @@ void sp_session_drain(struct sp_session *s, unsigned *ret_fill)
 
 	if (r == 0)
 		r = sp_sideband_drain(s->sideband, begin);
+	if (s->unwind) /* first, since the next step may wait for a helper */
+		sp_unwind_commit(s->unwind);
 	if (r == 0)
 		r = sp_processes_commit(s->processes);
-	if (s->unwind)
-		sp_unwind_commit(s->unwind);
 	if (r == 0)
 		r = sp_rings_drain(s->rings, ret_fill);
 	if (r < 0) {

@@ -16,6 +16,7 @@
 #include "loader/hold.h"
 #include "loader/identity.h"
 #include "loader/images.h"
+#include "loader/kallsyms.h"
 #include "loader/options.h"
 #include "loader/output.h"
 #include "loader/processes.h"
@@ -39,6 +40,7 @@ struct sp_session {
 	struct sp_recorder *recorder;
 	struct sp_unwind *unwind; /* NULL: stacks are not followed by tables */
 	struct sp_stacks stacks;
+	struct sp_kallsyms *kallsyms; /* NULL: no kernel stacks */
 	struct sp_images *images;
 	struct sp_processes *processes;
 	struct sp_sideband *sideband;
