@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "userspace/analysis/debug_rows.h"
 #include "userspace/analysis/debug_unit.h"
 #include "userspace/analysis/symbol_table.h"
 #include "userspace/base/cleanup.h"
@@ -32,10 +33,6 @@ struct unit_range {
 	uint32_t unit;
 };
 
-struct unit {
-	Dwarf_Die lines, functions;
-};
-
 struct sp_debug_info {
 	Dwfl_Callbacks callbacks;
 	char *debug_path;
@@ -45,11 +42,13 @@ struct sp_debug_info {
 	Dwarf *dwarf;
 	Dwarf_Addr dwarf_bias;
 	const char *lines_file;
-	struct unit *units;
+	struct sp_debug_sections sections;
+	struct sp_pool *paths; /* of source files */
+	struct sp_debug_unit_place *units;
 	size_t n_units, units_capacity;
 	struct unit_range *ranges;
 	size_t n_ranges, ranges_capacity;
-	struct sp_symbol_table *symbols;
+	struct sp_symbol_table *symbols; /* NULL until one is looked for */
 };
 
 /* ---- opening ---- */
@@ -123,34 +122,30 @@ static int add_range(struct sp_debug_info *info, uint64_t low, uint64_t high, si
 	return 0;
 }
 
+struct sequences {
+	struct sp_debug_info *info;
+	size_t unit;
+};
+
+static int add_sequence(void *context, uint64_t low, uint64_t high)
+{
+	struct sequences *sequences = context;
+
+	return add_range(sequences->info, low, high, sequences->unit);
+}
+
 /* For a unit that does not say where its code is: from its lines. */
 static int add_ranges_of_lines(struct sp_debug_info *info, Dwarf_Die *die, size_t unit)
 {
-	Dwarf_Lines *lines;
-	size_t n_lines;
-	uint64_t low = 0;
+	struct sequences sequences = {info, unit};
+	Dwarf_Attribute attribute;
+	Dwarf_Word offset;
 
-	if (dwarf_getsrclines(die, &lines, &n_lines) != 0)
+	if (!dwarf_attr(die, DW_AT_stmt_list, &attribute) ||
+	    dwarf_formudata(&attribute, &offset) != 0)
 		return 0;
-	for (size_t i = 0; i < n_lines; i++) {
-		Dwarf_Line *line = dwarf_onesrcline(lines, i);
-		Dwarf_Addr address;
-		bool end;
-		int r;
-
-		if (dwarf_lineaddr(line, &address) != 0 || dwarf_lineendsequence(line, &end) != 0)
-			continue;
-		if (!end) {
-			if (!low)
-				low = address;
-			continue;
-		}
-		r = add_range(info, low, address, unit);
-		if (r < 0)
-			return r;
-		low = 0;
-	}
-	return 0;
+	return sp_debug_rows_sequences(&info->sections, offset, sizeof(Elf64_Addr), add_sequence,
+				       &sequences);
 }
 
 static int add_unit(struct sp_debug_info *info, Dwarf_Die *die, Dwarf_Die *split)
@@ -162,15 +157,16 @@ static int add_unit(struct sp_debug_info *info, Dwarf_Die *die, Dwarf_Die *split
 
 	if (number == info->units_capacity) {
 		size_t capacity = number ? number * 2 : 64;
-		struct unit *grown = reallocarray(info->units, capacity, sizeof(*grown));
+		struct sp_debug_unit_place *grown =
+			reallocarray(info->units, capacity, sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
 		info->units = grown;
 		info->units_capacity = capacity;
 	}
-	info->units[info->n_units++] =
-		(struct unit){.lines = *die, .functions = split->addr ? *split : *die};
+	info->units[info->n_units++] = (struct sp_debug_unit_place){
+		.lines = *die, .functions = split->addr ? *split : *die};
 	while (r == 0 && info->n_ranges < MAX_UNIT_RANGES &&
 	       (at = dwarf_ranges(die, at, &base, &low, &high)) > 0)
 		r = add_range(info, low, high, number);
@@ -239,18 +235,17 @@ static uint32_t find_unit(const struct sp_debug_info *info, uint64_t address)
 static int load(struct sp_debug_info *info)
 {
 	const char *main_file = NULL, *debug_file = NULL;
-	int r;
 
 	info->dwarf = dwfl_module_getdwarf(info->module, &info->dwarf_bias);
 	if (info->dwarf) {
 		dwfl_module_info(info->module, NULL, NULL, NULL, NULL, NULL, &main_file,
 				 &debug_file);
 		info->lines_file = debug_file ? debug_file : main_file;
-		r = load_units(info);
-		if (r < 0)
-			return r;
+		if (!sp_debug_sections_find(info->dwarf, false, &info->sections))
+			return 0;
+		return load_units(info);
 	}
-	return sp_symbol_table_read(info->module, &info->symbols);
+	return 0;
 }
 
 int sp_debug_info_open(const char *path, const char *build_id, const char *debug_path,
@@ -263,9 +258,11 @@ int sp_debug_info_open(const char *path, const char *build_id, const char *debug
 	if (fd < 0)
 		return fd;
 	info = calloc(1, sizeof(*info));
-	if (info)
+	if (info) {
 		info->debug_path = strdup(debug_path ? debug_path : DEFAULT_DEBUG_PATH);
-	if (!info || !info->debug_path) {
+		info->paths = sp_pool_new();
+	}
+	if (!info || !info->debug_path || !info->paths) {
 		close(fd);
 		sp_debug_info_free(info);
 		*ret_reason = "out of memory";
@@ -310,6 +307,7 @@ void sp_debug_info_free(struct sp_debug_info *info)
 	free(info->units);
 	free(info->ranges);
 	sp_symbol_table_free(info->symbols);
+	sp_pool_free(info->paths);
 	free(info);
 }
 
@@ -333,6 +331,8 @@ static int compare_requests(const void *a, const void *b)
 
 	if (x->unit != y->unit)
 		return x->unit < y->unit ? -1 : 1;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
 	return (x->index > y->index) - (x->index < y->index);
 }
 
@@ -348,62 +348,87 @@ static bool is_clone(const char *name, const char *function)
  * but the last part of a C++ name (lambdas, for which gcc writes no linker name); where it has
  * a reserved one (__GI___libc_write), since there may be an alias that people know; and clones,
  * which DWARF calls as what they are copies of. */
-static size_t name_by_symbol(const struct sp_debug_info *info, uint64_t address,
-			     struct sp_debug_frame *frames, size_t n_frames)
+static const char *better_name(const char *function, const char *symbol)
 {
-	struct sp_debug_frame *last = &frames[n_frames ? n_frames - 1 : 0];
-	const char *name;
-
-	if (!n_frames)
-		*last = (struct sp_debug_frame){0};
-	name = sp_symbol_table_find(info->symbols, address + info->elf_bias);
-	if (name && last->function && !strncmp(last->function, "_Z", 2)) {
-		if (is_clone(name, last->function))
-			last->function = name;
-		return n_frames;
-	}
-	if (name && (!last->function || !strncmp(name, "_Z", 2) || is_clone(name, last->function) ||
-		     (!strncmp(last->function, "__", 2) && strncmp(name, "__", 2) != 0)))
-		last->function = name;
-	return last->function || last->file ? (n_frames ? n_frames : 1) : 0;
+	if (!symbol || !function)
+		return symbol ? symbol : function;
+	if (is_clone(symbol, function))
+		return symbol;
+	if (!strncmp(function, "_Z", 2))
+		return function;
+	if (!strncmp(symbol, "_Z", 2) ||
+	    (!strncmp(function, "__", 2) && strncmp(symbol, "__", 2) != 0))
+		return symbol;
+	return function;
 }
 
-int sp_debug_info_find(struct sp_debug_info *info, const uint64_t *addresses, size_t n,
-		       sp_debug_found found, void *context)
+/* Names the last frame, that of the function that was not inlined; makes one if there is none. */
+static int name_by_symbol(struct sp_debug_info *info, uint64_t address,
+			  struct sp_debug_frame *frames, size_t *n_frames)
 {
-	sp_cleanup(sp_freep) struct request *requests = calloc(n ? n : 1, sizeof(*requests));
+	struct sp_debug_frame *last = &frames[*n_frames ? *n_frames - 1 : 0];
+
+	if (!info->symbols) {
+		int r = sp_symbol_table_read(info->module, &info->symbols);
+
+		if (r < 0)
+			return r;
+	}
+	if (!*n_frames)
+		*last = (struct sp_debug_frame){0};
+	last->function = better_name(last->function,
+				     sp_symbol_table_find(info->symbols, address + info->elf_bias));
+	if (!*n_frames && last->function)
+		*n_frames = 1;
+	return 0;
+}
+
+/* Answers the requests [from, to), all in one unit, or in none. */
+static int find_in_unit(struct sp_debug_info *info, const struct request *requests, size_t n,
+			const uint64_t *inputs, uint64_t *addresses, sp_debug_found found,
+			void *context)
+{
 	struct sp_debug_frame frames[SP_DEBUG_MAX_INLINED];
 	struct sp_debug_unit *unit = NULL;
 	int r = 0;
 
-	if (!requests)
+	for (size_t i = 0; i < n; i++)
+		addresses[i] = requests[i].address;
+	if (requests[0].unit != UINT32_MAX)
+		r = sp_debug_unit_read(&info->units[requests[0].unit], &info->sections, addresses,
+				       n, info->paths, &unit);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		size_t n_frames = unit ? sp_debug_unit_find(unit, i, frames) : 0;
+
+		r = name_by_symbol(info, inputs[requests[i].index], frames, &n_frames);
+		if (r == 0)
+			r = found(context, requests[i].index, frames, n_frames);
+	}
+	sp_debug_unit_free(unit);
+	return r;
+}
+
+int sp_debug_info_find(struct sp_debug_info *info, const uint64_t *inputs, size_t n,
+		       sp_debug_found found, void *context)
+{
+	sp_cleanup(sp_freep) struct request *requests = calloc(n + 1, sizeof(*requests));
+	sp_cleanup(sp_freep) uint64_t *addresses = calloc(n + 1, sizeof(*addresses));
+	int r = 0;
+
+	if (!requests || !addresses)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		uint64_t address = addresses[i] + info->elf_bias - info->dwarf_bias;
+		uint64_t address = inputs[i] + info->elf_bias - info->dwarf_bias;
 
 		requests[i] = (struct request){address, i, find_unit(info, address)};
 	}
 	if (n)
 		qsort(requests, n, sizeof(*requests), compare_requests);
-	for (size_t i = 0; i < n && r == 0; i++) {
-		const struct request *request = &requests[i];
-		size_t n_frames = 0;
-
-		if (request->unit != UINT32_MAX) {
-			if (i == 0 || request[-1].unit != request->unit) {
-				struct unit *place = &info->units[request->unit];
-
-				sp_debug_unit_free(unit);
-				unit = NULL;
-				r = sp_debug_unit_read(&place->lines, &place->functions, &unit);
-				if (r < 0)
-					break;
-			}
-			n_frames = sp_debug_unit_find(unit, request->address, frames);
-		}
-		n_frames = name_by_symbol(info, addresses[request->index], frames, n_frames);
-		r = found(context, request->index, frames, n_frames);
+	for (size_t from = 0, to; from < n && r == 0; from = to) {
+		for (to = from + 1; to < n && requests[to].unit == requests[from].unit; to++)
+			;
+		r = find_in_unit(info, requests + from, to - from, inputs, addresses, found,
+				 context);
 	}
-	sp_debug_unit_free(unit);
 	return r;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * debug_unit.c - a unit's functions as a tree, its address ranges as a flat list of segments.
+ * debug_unit.c - a unit's functions as a tree, their address ranges as a flat list of segments.
  *
- * The tree has a node for every function and inlined call that has code; a node's parent is the
- * function around it in the debug information. The ranges of all nodes nest; a sweep turns them
- * into segments, each with the innermost node there, so that a lookup is one binary search and then
- * a walk to the root. Lines come from libdw's sorted rows, searched in place.
+ * The tree has a node for every function and inlined call in which one of the addresses lies; a
+ * node's parent is the function around it in the debug information. The ranges of all nodes nest; a
+ * sweep turns them into segments, each with the innermost node there, so that a lookup is one
+ * binary search and then a walk to the root.
  *
- * Hostile input: the walk only ever goes forward in the file, so siblings that point backwards, or
- * into children, end it; its depth and the number of ranges are bounded by constants. What is
+ * Hostile input: the walk only ever goes forward in the file, so siblings that point backwards end
+ * nothing and repeat nothing; its depth and the number of ranges are bounded by constants. What is
  * beyond them is left out.
  */
 #include "userspace/analysis/debug_unit.h"
@@ -19,16 +19,27 @@
 #include <stdlib.h>
 
 #include "userspace/analysis/debug_hints.h"
+#include "userspace/analysis/debug_names.h"
+#include "userspace/analysis/debug_rows.h"
+#include "userspace/analysis/debug_skim.h"
+#include "userspace/base/array.h"
+#include "userspace/base/cleanup.h"
 
 #define MAX_DEPTH 400
 #define MAX_RANGES (16u << 20)
-#define NONE UINT32_MAX
+#define NONE UINT32_MAX		  /* no function around */
+#define UNWANTED (UINT32_MAX - 1) /* in a function without any of the addresses */
+#define CLOSED (UINT32_MAX - 2)	  /* in an entry that cannot hold functions */
 
 struct node {
-	Dwarf_Die die;
+	uint64_t offset; /* of its entry */
 	uint32_t parent;
 	uint16_t depth;
-	bool inlined;
+	bool inlined, named;
+	uint64_t call_file;
+	uint32_t call_line;
+	const char *name; /* if named, as are the hints */
+	struct sp_name_hints hints;
 };
 
 struct range {
@@ -43,80 +54,132 @@ struct segment {
 };
 
 struct sp_debug_unit {
-	Dwarf_Lines *lines;
-	size_t n_lines;
-	Dwarf_Files *files; /* that inlined calls refer to */
+	const uint64_t *addresses;
+	size_t n_addresses;
+	struct sp_debug_row *rows; /* one for each address */
+	struct sp_debug_rows *line_table;
+	Dwarf_Files *files; /* that inlined calls of split units refer to */
 	size_t n_files;
+	Dwarf_CU *cu; /* of the functions; NULL: libdw does not have it */
+	struct sp_debug_sections sections;
+	struct sp_skim_unit layout;
+	struct sp_skim *skim;
+	struct sp_debug_names *names;
+	struct sp_debug_hints *hints; /* NULL if libdw does not have the functions */
 	struct node *nodes;
-	size_t n_nodes, nodes_capacity;
+	size_t n_nodes, nodes_room;
 	struct range *ranges;
-	size_t n_ranges, ranges_capacity;
+	size_t n_ranges, ranges_room;
 	struct segment *segments;
 	size_t n_segments;
-	struct sp_debug_hints *hints;
 	const char *directory; /* where the compiler ran */
 	bool assembler;	       /* its names are of the last alias; the symbol table knows better */
-	Dwarf_Off walked_to;   /* the walk's last entry */
 };
 
-static int grow(void *array, size_t *capacity, size_t size)
-{
-	size_t larger = *capacity ? *capacity * 2 : 256;
-	void *grown = reallocarray(*(void **)array, larger, size);
+/* ---- functions that have one of the addresses ---- */
 
-	if (!grown)
-		return -ENOMEM;
-	*(void **)array = grown;
-	*capacity = larger;
-	return 0;
+/* True if one of the addresses is in [low, high). */
+static bool is_wanted(const struct sp_debug_unit *unit, uint64_t low, uint64_t high)
+{
+	size_t from = 0, to = unit->n_addresses;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (unit->addresses[middle] < low)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from < unit->n_addresses && unit->addresses[from] < high;
 }
 
-static int add_range(struct sp_debug_unit *unit, uint64_t low, uint64_t high, uint32_t node)
-{
-	int r;
+/* A function that is looked at. */
+struct candidate {
+	struct sp_debug_unit *unit;
+	uint32_t parent;
+	uint16_t depth;
+	bool has_code, wanted;
+};
 
+static int take_range(void *context, uint64_t low, uint64_t high)
+{
+	struct candidate *candidate = context;
+	struct sp_debug_unit *unit = candidate->unit;
+	struct range *range;
+
+	candidate->has_code = true;
 	/* The linker leaves code that it discarded at 0, or -1, or with no length. */
-	if (!low || low >= high || unit->n_ranges >= MAX_RANGES)
+	if (!low || low >= high || !is_wanted(unit, low, high))
 		return 0;
-	if (unit->n_ranges == unit->ranges_capacity) {
-		r = grow(&unit->ranges, &unit->ranges_capacity, sizeof(*unit->ranges));
-		if (r < 0)
-			return r;
-	}
-	unit->ranges[unit->n_ranges++] = (struct range){low, high, node, unit->nodes[node].depth};
+	if (unit->n_ranges >= MAX_RANGES)
+		return 1;
+	candidate->wanted = true;
+	range = sp_array_add(&unit->ranges, &unit->n_ranges, &unit->ranges_room);
+	if (!range)
+		return -ENOMEM;
+	*range = (struct range){low, high, (uint32_t)unit->n_nodes, candidate->depth};
 	return 0;
 }
 
-/* Adds a node for a function if it has code; *node becomes it. */
-static int add_function(struct sp_debug_unit *unit, Dwarf_Die *die, int tag, uint32_t *node)
+/* libdw's handle of an entry. */
+static Dwarf_Die die_at(const struct sp_debug_unit *unit, uint64_t offset)
 {
-	ptrdiff_t at = 0;
+	return (Dwarf_Die){.addr = (void *)(unit->sections.info.data + offset), .cu = unit->cu};
+}
+
+static int ranges_by_libdw(struct candidate *candidate, uint64_t offset)
+{
+	Dwarf_Die die = die_at(candidate->unit, offset);
 	Dwarf_Addr base, low, high;
-	bool added = false;
-	uint32_t parent = *node;
+	ptrdiff_t at = 0;
+	int r = 0;
+
+	while (r == 0 && candidate->unit->cu &&
+	       (at = dwarf_ranges(&die, at, &base, &low, &high)) > 0)
+		r = take_range(candidate, low, high);
+	return r;
+}
+
+/* Adds a node for a function with one of the addresses; *node becomes it, or UNWANTED for a
+ * function with other code. */
+static int add_function(struct sp_debug_unit *unit, const struct sp_skim_entry *entry,
+			uint32_t *node)
+{
+	uint32_t parent = *node < CLOSED ? *node : NONE;
+	struct candidate candidate = {.unit = unit, .parent = parent};
+	bool inlined = entry->tag == DW_TAG_inlined_subroutine;
+	struct node *added;
 	int r;
 
-	while (unit->n_ranges < MAX_RANGES &&
-	       (at = dwarf_ranges(die, at, &base, &low, &high)) > 0) {
-		if (!added) {
-			if (unit->n_nodes == unit->nodes_capacity) {
-				r = grow(&unit->nodes, &unit->nodes_capacity, sizeof(*unit->nodes));
-				if (r < 0)
-					return r;
-			}
-			*node = (uint32_t)unit->n_nodes++;
-			unit->nodes[*node] = (struct node){
-				.die = *die,
-				.parent = parent,
-				.depth = parent == NONE ? 0 : unit->nodes[parent].depth + 1,
-				.inlined = tag == DW_TAG_inlined_subroutine,
-			};
-			added = true;
-		}
-		r = add_range(unit, low, high, *node);
-		if (r < 0)
-			return r;
+	/* What is inlined lies within the function around it. */
+	if (inlined && *node == UNWANTED)
+		return 0;
+	if (parent != NONE)
+		candidate.depth = unit->nodes[parent].depth + 1;
+	r = sp_skim_ranges(&unit->layout, entry, take_range, &candidate);
+	if (r == -ENOTSUP)
+		r = ranges_by_libdw(&candidate, entry->offset);
+	if (r < 0)
+		return r;
+	if (!candidate.wanted) {
+		if (candidate.has_code)
+			*node = UNWANTED;
+		return 0;
 	}
+	added = sp_array_add(&unit->nodes, &unit->n_nodes, &unit->nodes_room);
+	if (!added)
+		return -ENOMEM;
+	*added = (struct node){
+		.offset = entry->offset,
+		.parent = parent,
+		.depth = candidate.depth,
+		.inlined = inlined,
+		.call_file = entry->call_file.value,
+		.call_line =
+			entry->call_line.value <= INT32_MAX ? (uint32_t)entry->call_line.value : 0,
+	};
+	*node = (uint32_t)(unit->n_nodes - 1);
 	return 0;
 }
 
@@ -141,33 +204,44 @@ static bool may_hold_functions(int tag)
 	}
 }
 
-static int walk(struct sp_debug_unit *unit, Dwarf_Die *parent, uint32_t parent_node, int depth)
+static int walk(struct sp_debug_unit *unit)
 {
-	Dwarf_Die die;
-	int r;
+	uint32_t around[MAX_DEPTH]; /* the function around entries of a depth */
+	struct sp_skim_entry entry;
+	size_t depth = 0; /* of the next entry; the unit's own is at 0 */
 
-	if (depth > MAX_DEPTH || dwarf_child(parent, &die) != 0)
-		return 0;
-	do {
-		int tag = dwarf_tag(&die);
-		uint32_t node = parent_node;
+	while (sp_skim_next(unit->skim, &entry)) {
+		uint32_t node = depth ? around[depth - 1] : NONE;
+		int r;
 
-		if (dwarf_dieoffset(&die) <= unit->walked_to)
+		if (!entry.tag) {
+			if (depth <= 1)
+				return 0;
+			depth--;
+			continue;
+		}
+		if (node != CLOSED &&
+		    (entry.tag == DW_TAG_subprogram || entry.tag == DW_TAG_inlined_subroutine)) {
+			r = add_function(unit, &entry, &node);
+			if (r < 0)
+				return r;
+		}
+		if (!entry.children)
+			continue;
+		if (depth && !may_hold_functions(entry.tag)) {
+			if (entry.sibling > entry.offset &&
+			    sp_skim_skip_to(unit->skim, entry.sibling))
+				continue;
+			node = CLOSED;
+		}
+		if (depth == MAX_DEPTH)
 			return 0;
-		unit->walked_to = dwarf_dieoffset(&die);
-		if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine) {
-			r = add_function(unit, &die, tag, &node);
-			if (r < 0)
-				return r;
-		}
-		if (may_hold_functions(tag)) {
-			r = walk(unit, &die, node, depth + 1);
-			if (r < 0)
-				return r;
-		}
-	} while (dwarf_siblingof(&die, &die) == 0);
+		around[depth++] = node;
+	}
 	return 0;
 }
+
+/* ---- segments ---- */
 
 static int compare_ranges(const void *a, const void *b)
 {
@@ -187,7 +261,7 @@ static int compare_ranges(const void *a, const void *b)
  * segments a range at most; where several start at one address, the last of them holds. */
 static int make_segments(struct sp_debug_unit *unit)
 {
-	struct range **stack;
+	sp_cleanup(sp_freep) struct range **stack = NULL;
 	size_t open = 0;
 
 	if (!unit->n_ranges)
@@ -195,10 +269,8 @@ static int make_segments(struct sp_debug_unit *unit)
 	qsort(unit->ranges, unit->n_ranges, sizeof(*unit->ranges), compare_ranges);
 	unit->segments = calloc(unit->n_ranges, 2 * sizeof(*unit->segments));
 	stack = calloc(unit->n_ranges, sizeof(*stack));
-	if (!unit->segments || !stack) {
-		free(stack);
+	if (!unit->segments || !stack)
 		return -ENOMEM;
-	}
 	for (size_t i = 0; i <= unit->n_ranges; i++) {
 		struct range *range = i < unit->n_ranges ? &unit->ranges[i] : NULL;
 
@@ -215,36 +287,158 @@ static int make_segments(struct sp_debug_unit *unit)
 		unit->segments[unit->n_segments++] = (struct segment){range->low, range->node};
 		stack[open++] = range;
 	}
-	free(stack);
-	free(unit->ranges);
-	unit->ranges = NULL;
 	return 0;
 }
 
-int sp_debug_unit_read(const Dwarf_Die *lines, const Dwarf_Die *functions,
-		       struct sp_debug_unit **ret_unit)
+/* ---- reading ---- */
+
+static uint64_t number_of(const Dwarf_Die *die, unsigned int attribute, uint64_t missing)
+{
+	Dwarf_Die copy = *die;
+	Dwarf_Attribute found;
+	Dwarf_Word value;
+
+	return dwarf_attr(&copy, attribute, &found) && dwarf_formudata(&found, &value) == 0
+		       ? value
+		       : missing;
+}
+
+/* The unit's header, which starts at layout->start. */
+static bool read_header(struct sp_skim_unit *layout, int *ret_kind)
+{
+	struct sp_bytes bytes = sp_bytes_from(layout->sections->info, layout->start);
+	uint64_t length = sp_bytes_number(&bytes, 4);
+
+	layout->offset_size = 4;
+	if (length == UINT32_MAX) {
+		length = sp_bytes_number(&bytes, 8);
+		layout->offset_size = 8;
+	}
+	if (bytes.bad || length > (size_t)(bytes.end - bytes.at))
+		return false;
+	layout->end = (uint64_t)(bytes.at - layout->sections->info.data) + length;
+	layout->version = (uint8_t)sp_bytes_number(&bytes, 2);
+	*ret_kind = DW_UT_compile;
+	if (layout->version >= 5) {
+		*ret_kind = (int)sp_bytes_number(&bytes, 1);
+		layout->address_size = (uint8_t)sp_bytes_number(&bytes, 1);
+		layout->abbrevs = sp_bytes_number(&bytes, layout->offset_size);
+		if (*ret_kind == DW_UT_skeleton || *ret_kind == DW_UT_split_compile)
+			sp_bytes_skip(&bytes, 8);
+	} else {
+		layout->abbrevs = sp_bytes_number(&bytes, layout->offset_size);
+		layout->address_size = (uint8_t)sp_bytes_number(&bytes, 1);
+	}
+	layout->entries = (uint64_t)(bytes.at - layout->sections->info.data);
+	return !bytes.bad && layout->version >= 2 && layout->version <= 5;
+}
+
+/* With split DWARF functions are in another file, but their addresses are in the first one. */
+static void lay_out_split(struct sp_debug_unit *unit, const struct sp_debug_unit_place *place,
+			  const struct sp_debug_sections *sections)
+{
+	struct sp_skim_unit *layout = &unit->layout;
+
+	unit->sections.addr = sections->addr;
+	layout->addr_base = number_of(&place->lines, DW_AT_addr_base,
+				      number_of(&place->lines, DW_AT_GNU_addr_base, UINT64_MAX));
+	if (layout->version >= 5) {
+		/* Behind the only header of their sections. */
+		layout->str_offsets_base = layout->offset_size == 8 ? 16 : 8;
+		layout->rnglists_base = layout->offset_size == 8 ? 20 : 12;
+	} else {
+		unit->sections.ranges = sections->ranges;
+		layout->ranges_base = number_of(&place->lines, DW_AT_GNU_ranges_base, 0);
+		layout->str_offsets_base = 0;
+	}
+}
+
+/* False if the unit cannot be skimmed. */
+static bool lay_out(struct sp_debug_unit *unit, const struct sp_debug_unit_place *place,
+		    const struct sp_debug_sections *sections)
+{
+	struct sp_skim_unit *layout = &unit->layout;
+	Dwarf_Die lines = place->lines, functions = place->functions;
+	bool split = place->package || functions.cu != lines.cu;
+	Dwarf_Addr low;
+	int kind;
+
+	layout->sections = &unit->sections;
+	layout->low_pc = dwarf_lowpc(&lines, &low) == 0 ? low : 0;
+	if (place->package) {
+		unit->sections = *place->package;
+	} else if (!split) {
+		unit->sections = *sections;
+	} else if (!sp_debug_sections_find(dwarf_cu_getdwarf(functions.cu), true,
+					   &unit->sections)) {
+		return false;
+	}
+	if (!place->package) {
+		unit->cu = functions.cu;
+		layout->start = dwarf_dieoffset(&functions) - dwarf_cuoffset(&functions);
+	}
+	if (!read_header(layout, &kind))
+		return false;
+	if (split) {
+		lay_out_split(unit, place, sections);
+	} else {
+		layout->addr_base = number_of(&lines, DW_AT_addr_base, UINT64_MAX);
+		layout->str_offsets_base = number_of(&lines, DW_AT_str_offsets_base, UINT64_MAX);
+		layout->rnglists_base = number_of(&lines, DW_AT_rnglists_base, UINT64_MAX);
+	}
+	/* That libdw's entry lies where ours begin shows that both have the same bytes. */
+	return place->package || functions.addr == unit->sections.info.data + layout->entries;
+}
+
+static int read_lines(struct sp_debug_unit *unit, const struct sp_debug_unit_place *place,
+		      const struct sp_debug_sections *sections, struct sp_pool *paths)
+{
+	uint64_t offset = number_of(&place->lines, DW_AT_stmt_list, UINT64_MAX);
+	Dwarf_Die lines = place->lines, functions = place->functions;
+	Dwarf_Attribute directory;
+
+	if (dwarf_attr(&lines, DW_AT_comp_dir, &directory))
+		unit->directory = dwarf_formstring(&directory);
+	unit->rows = calloc(unit->n_addresses + 1, sizeof(*unit->rows));
+	if (!unit->rows)
+		return -ENOMEM;
+	if (!place->package && functions.cu != lines.cu &&
+	    dwarf_getsrcfiles(&functions, &unit->files, &unit->n_files) != 0)
+		unit->n_files = 0;
+	return sp_debug_rows_read(sections, offset, unit->layout.address_size, unit->directory,
+				  unit->addresses, unit->n_addresses, unit->rows, paths,
+				  &unit->line_table);
+}
+
+int sp_debug_unit_read(const struct sp_debug_unit_place *place,
+		       const struct sp_debug_sections *sections, const uint64_t *addresses,
+		       size_t n, struct sp_pool *paths, struct sp_debug_unit **ret_unit)
 {
 	struct sp_debug_unit *unit = calloc(1, sizeof(*unit));
-	Dwarf_Die lines_die = *lines, functions_die = *functions;
-	Dwarf_Attribute directory;
+	Dwarf_Die functions = place->functions;
+	bool readable;
 	int r;
 
 	if (!unit)
 		return -ENOMEM;
-	if (dwarf_getsrclines(&lines_die, &unit->lines, &unit->n_lines) != 0)
-		unit->n_lines = 0;
-	if (dwarf_getsrcfiles(&functions_die, &unit->files, &unit->n_files) != 0)
-		unit->n_files = 0;
-	if (dwarf_attr(&lines_die, DW_AT_comp_dir, &directory))
-		unit->directory = dwarf_formstring(&directory);
-	unit->assembler = dwarf_srclang(&functions_die) == DW_LANG_Mips_Assembler;
-	unit->walked_to = dwarf_dieoffset(&functions_die);
-	r = sp_debug_hints_new(&functions_die, &unit->hints);
-	if (r == 0)
-		r = walk(unit, &functions_die, NONE, 0);
-	if (r == 0)
-		r = make_segments(unit);
-	if (r < 0) {
+	unit->addresses = addresses;
+	unit->n_addresses = n;
+	readable = lay_out(unit, place, sections);
+	r = read_lines(unit, place, sections, paths);
+	if (r == 0 && readable)
+		r = sp_skim_open(&unit->layout, &unit->skim);
+	if (r == 0 && readable) {
+		unit->assembler =
+			!place->package && dwarf_srclang(&functions) == DW_LANG_Mips_Assembler;
+		r = sp_debug_names_new(unit->skim, &unit->layout, unit->cu, &unit->names);
+		if (r == 0 && unit->cu)
+			r = sp_debug_hints_new(&functions, &unit->hints);
+		if (r == 0)
+			r = walk(unit);
+		if (r == 0)
+			r = make_segments(unit);
+	}
+	if (r < 0 && r != -EBADMSG) {
 		sp_debug_unit_free(unit);
 		return r;
 	}
@@ -257,11 +451,17 @@ void sp_debug_unit_free(struct sp_debug_unit *unit)
 	if (!unit)
 		return;
 	sp_debug_hints_free(unit->hints);
+	sp_debug_names_free(unit->names);
+	sp_skim_close(unit->skim);
+	sp_debug_rows_free(unit->line_table);
+	free(unit->rows);
 	free(unit->nodes);
 	free(unit->ranges);
 	free(unit->segments);
 	free(unit);
 }
+
+/* ---- looking up ---- */
 
 static uint32_t find_node(const struct sp_debug_unit *unit, uint64_t address)
 {
@@ -278,78 +478,51 @@ static uint32_t find_node(const struct sp_debug_unit *unit, uint64_t address)
 	return low ? unit->segments[low - 1].node : NONE;
 }
 
-/* The last row at or before the address: of rows at one address the last is the one that holds, as
- * for addr2line. Rows that end a sequence come before others at their address. */
-static void find_line(const struct sp_debug_unit *unit, uint64_t address,
-		      struct sp_debug_frame *frame)
+static void name_frame(struct sp_debug_unit *unit, struct node *node, struct sp_debug_frame *frame)
 {
-	size_t low = 0, high = unit->n_lines;
-	Dwarf_Line *row;
-	Dwarf_Addr start;
-	bool end = true;
-	int line = 0;
+	if (!node->named) {
+		node->named = true;
+		if (!unit->assembler)
+			node->name = sp_debug_names_find(unit->names, node->offset);
+		if (unit->hints) {
+			Dwarf_Die die = die_at(unit, node->offset);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		row = dwarf_onesrcline(unit->lines, middle);
-		if (row && dwarf_lineaddr(row, &start) == 0 && start <= address)
-			low = middle + 1;
-		else
-			high = middle;
+			sp_debug_hints_find(unit->hints, &die, node->name, &node->hints);
+		}
 	}
-	row = low ? dwarf_onesrcline(unit->lines, low - 1) : NULL;
-	if (!row || dwarf_lineendsequence(row, &end) != 0 || end)
-		return;
-	frame->file = dwarf_linesrc(row, NULL, NULL);
-	if (frame->file && dwarf_lineno(row, &line) == 0 && line > 0)
-		frame->line = (uint32_t)line;
-}
-
-static const char *function_name(Dwarf_Die *die)
-{
-	static const unsigned int linkage[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name};
-	Dwarf_Attribute attribute;
-
-	for (size_t i = 0; i < 2; i++) {
-		const char *name = NULL;
-
-		if (dwarf_attr_integrate(die, linkage[i], &attribute))
-			name = dwarf_formstring(&attribute);
-		if (name && *name)
-			return name;
-	}
-	return dwarf_diename(die);
+	frame->function = node->name;
+	frame->names = node->hints;
 }
 
 /* Where an inlined function was called: file and line of the frame around it. */
-static void call_place(const struct sp_debug_unit *unit, Dwarf_Die *die,
+static void call_place(struct sp_debug_unit *unit, const struct node *node,
 		       struct sp_debug_frame *frame)
 {
-	Dwarf_Attribute attribute;
-	Dwarf_Word number;
-
-	if (unit->n_files && dwarf_attr(die, DW_AT_call_file, &attribute) &&
-	    dwarf_formudata(&attribute, &number) == 0 && number < unit->n_files)
-		frame->file = dwarf_filesrc(unit->files, number, NULL, NULL);
-	if (frame->file && dwarf_attr(die, DW_AT_call_line, &attribute) &&
-	    dwarf_formudata(&attribute, &number) == 0 && number <= INT32_MAX)
-		frame->line = (uint32_t)number;
+	*frame = (struct sp_debug_frame){.directory = unit->directory};
+	if (unit->files && node->call_file < unit->n_files)
+		frame->file = dwarf_filesrc(unit->files, node->call_file, NULL, NULL);
+	else if (!unit->files)
+		frame->file = sp_debug_rows_file(unit->line_table, node->call_file);
+	if (frame->file)
+		frame->line = node->call_line;
 }
 
-size_t sp_debug_unit_find(const struct sp_debug_unit *unit, uint64_t address,
+size_t sp_debug_unit_find(struct sp_debug_unit *unit, size_t index,
 			  struct sp_debug_frame frames[SP_DEBUG_MAX_INLINED])
 {
 	struct sp_debug_frame frame = {.directory = unit->directory};
-	uint32_t at = find_node(unit, address);
+	const struct sp_debug_row *row = &unit->rows[index];
+	uint32_t at = find_node(unit, unit->addresses[index]);
 	size_t n = 0;
 
-	find_line(unit, address, &frame);
+	if (row->file != SP_DEBUG_NO_FILE)
+		frame.file = sp_debug_rows_file(unit->line_table, row->file);
+	if (frame.file && row->line <= INT32_MAX)
+		frame.line = row->line;
 	while (at != NONE) {
 		struct node *node = &unit->nodes[at];
 
-		frame.function = unit->assembler ? NULL : function_name(&node->die);
-		sp_debug_hints_find(unit->hints, &node->die, frame.function, &frame.names);
+		name_frame(unit, node, &frame);
 		frames[n] = frame;
 		/* A chain that is too long loses frames before the last. */
 		if (n < SP_DEBUG_MAX_INLINED - 1)
@@ -358,8 +531,7 @@ size_t sp_debug_unit_find(const struct sp_debug_unit *unit, uint64_t address,
 			return SP_DEBUG_MAX_INLINED;
 		if (!node->inlined)
 			return n;
-		frame = (struct sp_debug_frame){.directory = unit->directory};
-		call_place(unit, &node->die, &frame);
+		call_place(unit, node, &frame);
 		at = node->parent;
 	}
 	/* No function around: what is known is the line. */

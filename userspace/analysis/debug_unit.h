@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * debug_unit.h - one compilation unit's debug information, prepared for many lookups.
+ * debug_unit.h - what one compilation unit's debug information says of some addresses.
  *
- * Reading walks every entry of the unit once and costs time in proportion to its size; a lookup is
- * a few binary searches. Only symbols' libdw half (debug_info.c) uses this.
+ * Reading skims every entry of the unit once and keeps the functions and inlined calls that contain
+ * one of the addresses; it costs time in proportion to the unit's size (some 10 ns an entry),
+ * memory in proportion to the addresses. Only symbols' libdw half (debug_info.c) uses this.
  */
 #ifndef SP_ANALYSIS_DEBUG_UNIT_H
 #define SP_ANALYSIS_DEBUG_UNIT_H
@@ -13,20 +14,35 @@
 #include <stdint.h>
 
 #include "userspace/analysis/debug_info.h"
+#include "userspace/analysis/debug_sections.h"
+#include "userspace/base/pool.h"
+
+/* Where a unit is. */
+struct sp_debug_unit_place {
+	/* The unit's own entry, which has the line table, and that of its functions: the same, or
+	 * with split DWARF the entry of the unit in another file. Their Dwarf must outlive the
+	 * unit. */
+	Dwarf_Die lines, functions;
+	/* With split DWARF in a package (.dwp), of which libdw may know nothing: the unit's part of
+	 * it, else NULL. @functions is then not used. */
+	const struct sp_debug_sections *package;
+};
 
 struct sp_debug_unit;
 
-/* @lines is the unit's own entry, which has the line table; @functions is the same, or with split
- * DWARF the entry of the unit in the .dwo file. Both must outlive the unit, as must their Dwarf. */
-int sp_debug_unit_read(const Dwarf_Die *lines, const Dwarf_Die *functions,
-		       struct sp_debug_unit **ret_unit);
+/* @sections: of the file that @lines is in. @addresses ascend, and must outlive the unit, as must
+ * @paths, where names of files are kept. */
+int sp_debug_unit_read(const struct sp_debug_unit_place *place,
+		       const struct sp_debug_sections *sections, const uint64_t *addresses,
+		       size_t n, struct sp_pool *paths, struct sp_debug_unit **ret_unit);
 /* NULL is fine. */
 void sp_debug_unit_free(struct sp_debug_unit *unit);
 
-/* The chain of functions at an address (in the DWARF file's terms), innermost inlined one first.
- * Returns the number of frames; 0 if the unit knows neither function nor line. Texts live as long
- * as the Dwarf; a function may be NULL where only the line is known, and the other way round. */
-size_t sp_debug_unit_find(const struct sp_debug_unit *unit, uint64_t address,
+/* The chain of functions at addresses[index] (in the DWARF file's terms), innermost inlined one
+ * first. Returns the number of frames; 0 if the unit knows neither function nor line. Texts live as
+ * long as the Dwarf and the paths; a function may be NULL where only the line is known, and the
+ * other way round. */
+size_t sp_debug_unit_find(struct sp_debug_unit *unit, size_t index,
 			  struct sp_debug_frame frames[SP_DEBUG_MAX_INLINED]);
 
 #endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * symbols.c - what sp-report's symbols make of a list of addresses, in the words of addr2line.
+ *
+ *	symbols [OPTION]... FILE < ADDRESSES
+ *
+ * Reads hexadecimal addresses, one a line, from standard input. Prints as `addr2line -afi` does,
+ * with linker names, so that the two can be compared line by line; nothing with --quiet. On
+ * standard error stands what became of the file. The tests use this program, too.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "userspace/analysis/symbols.h"
+#include "userspace/base/array.h"
+#include "userspace/base/cleanup.h"
+#include "userspace/base/cli.h"
+
+SP_DEFINE_CLEANUP(struct sp_symbols *, sp_symbols_free);
+
+enum key { KEY_QUIET = 256, KEY_BUILD_ID, KEY_JOBS };
+
+static const struct sp_option options[] = {
+	{"quiet", KEY_QUIET, NULL, "look up, but print nothing"},
+	{"build-id", KEY_BUILD_ID, "HEX", "the build-id that FILE must have"},
+	{"jobs", KEY_JOBS, "N", "processes at a time (0: one for each CPU)"},
+	{0},
+};
+
+static const struct sp_cli cli = {
+	.program = "symbols",
+	.usage = "[OPTION]… FILE < ADDRESSES",
+	.about = "Look up addresses as sp-report does, and print them as addr2line -afi does.",
+	.options = options,
+};
+
+static double now(void)
+{
+	struct timespec at;
+
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	return (double)at.tv_sec + (double)at.tv_nsec / 1e9;
+}
+
+static void print(const struct sp_symbols *symbols, uint32_t module, const uint64_t *addresses,
+		  size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct sp_symbol *symbol = sp_symbols_find(symbols, module, addresses[i]);
+
+		printf("0x%016" PRIx64 "\n", addresses[i]);
+		for (uint32_t k = 0; k < symbol->n_frames; k++)
+			printf("%s\n%s:%" PRIu32 "\n", symbol->frames[k].raw,
+			       symbol->frames[k].file, symbol->frames[k].line);
+	}
+}
+
+static int look_up(const struct sp_symbols_options *how, const char *path, const char *build_id,
+		   bool quiet)
+{
+	static const char *const statuses[] = {"pending", "lines",   "names",
+					       "changed", "missing", "damaged"};
+	sp_cleanup(sp_symbols_freep) struct sp_symbols *symbols = NULL;
+	sp_cleanup(sp_freep) uint64_t *addresses = NULL;
+	const struct sp_symbols_module *known;
+	size_t n = 0, room = 0;
+	double start = now();
+	uint64_t address, *added;
+	uint32_t module;
+	int r = sp_symbols_new(how, &symbols);
+
+	if (r == 0)
+		r = sp_symbols_add_module(symbols, path, build_id, &module);
+	while (r == 0 && scanf("%" SCNx64, &address) == 1) {
+		added = sp_array_add(&addresses, &n, &room);
+		if (!added)
+			return -ENOMEM;
+		*added = address;
+		r = sp_symbols_add(symbols, module, address);
+	}
+	if (r == 0)
+		r = sp_symbols_resolve(symbols);
+	if (r < 0)
+		return r;
+	if (!quiet)
+		print(symbols, module, addresses, n);
+	known = sp_symbols_module(symbols, module);
+	fprintf(stderr, "%s: %s%s%s%s%s, %zu addresses in %.3f s\n", path, statuses[known->status],
+		*known->debug_file ? " from " : "", known->debug_file, *known->reason ? ": " : "",
+		known->reason, n, now() - start);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct sp_cli_parser parser = sp_cli_parse(&cli, argc, argv);
+	struct sp_symbols_options how = {0};
+	const char *arg, *build_id = NULL;
+	bool quiet = false;
+	int key, r;
+
+	while ((key = sp_cli_next(&parser, &arg)) > 0) {
+		if (key == KEY_QUIET)
+			quiet = true;
+		else if (key == KEY_BUILD_ID)
+			build_id = arg;
+		else if (key == KEY_JOBS)
+			how.jobs = (unsigned int)strtoul(arg, NULL, 10);
+	}
+	if (key < 0)
+		return sp_cli_status(key);
+	if (parser.next + 1 != argc)
+		return sp_cli_usage_error(&cli, "name one ELF file");
+	r = look_up(&how, argv[parser.next], build_id, quiet);
+	if (r < 0) {
+		sp_log_error("%s: %s", argv[parser.next], strerrordesc_np(-r));
+		return EXIT_FAILURE;
+	}
+	return EXIT_SUCCESS;
+}
