@@ -55,6 +55,19 @@ static bool find_entry(struct sp_elf_file *file, uint64_t place, struct sp_unwin
 	return false;
 }
 
+/* nop; ret: all of a stub for aarch64 */
+static bool is_arm_stub(struct sp_elf_file *file, uint64_t place)
+{
+	static const uint8_t stub[] = {0x1f, 0x20, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6};
+	uint8_t code[sizeof(stub)];
+	uint64_t offset;
+
+	return file->machine == EM_AARCH64 &&
+	       sp_elf_file_offset(file, place, sizeof(code), PF_X, &offset) == 0 &&
+	       sp_elf_file_read(file, offset, code, sizeof(code)) == 0 &&
+	       !memcmp(code, stub, sizeof(stub));
+}
+
 size_t sp_unwind_stubs_find(struct sp_elf_file *file,
 			    struct sp_unwind_stub ret_stubs[2 * SP_ELF_LIMIT_PROBES])
 {
@@ -65,6 +78,8 @@ size_t sp_unwind_stubs_find(struct sp_elf_file *file,
 	for (size_t i = 0; i < probes.count; i++) {
 		uint64_t place = probes.at[i].address;
 
+		if (is_arm_stub(file, place))
+			ret_stubs[count++] = (struct sp_unwind_stub){place, place + 8};
 		if (!(probes.at[i].flags & SP_PROBE_F_STUB))
 			continue;
 		ret_stubs[count++] = (struct sp_unwind_stub){place, place + PLACE_BYTES};

@@ -12,7 +12,7 @@
 #include "loader/helpers/elf_probes.h"
 
 /* Link-time addresses of code that neither moves the stack pointer nor changes another register
- * that counts: its caller's address is on top of the stack. */
+ * that counts: its caller's address is on top of the stack (aarch64: in the link register). */
 struct sp_unwind_stub {
 	uint64_t start, end;
 };

@@ -31,6 +31,10 @@ struct judge {
 	Dwarf_CFI *cfi[2];
 	unsigned fp, ra;
 	bool aarch64;
+	struct {
+		uint64_t start, end;
+	} extra[16]; /* code that the table knows of without anybody's word (unwind_extra.h) */
+	size_t extras;
 	size_t asked, known, unsupported, complaints;
 	double libdw_ns;
 };
@@ -244,6 +248,36 @@ static struct caller by_libdw(struct judge *judge, uint64_t pc)
 
 /* ---- both ---- */
 
+static void find_extras(struct judge *judge, Elf *elf, const GElf_Ehdr *eh)
+{
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	judge->extras = 0;
+	judge->extra[judge->extras].start = eh->e_entry;
+	judge->extra[judge->extras++].end = eh->e_entry + 128;
+	if (elf_getshdrstrndx(elf, &names) < 0)
+		return;
+	while ((scn = elf_nextscn(elf, scn)) && judge->extras < 16) {
+		GElf_Shdr sh;
+		const char *name;
+
+		if (!gelf_getshdr(scn, &sh) || !(name = elf_strptr(elf, names, sh.sh_name)) ||
+		    strncmp(name, ".plt", 4))
+			continue;
+		judge->extra[judge->extras].start = sh.sh_addr;
+		judge->extra[judge->extras++].end = sh.sh_addr + sh.sh_size;
+	}
+}
+
+static bool is_extra(const struct judge *judge, uint64_t pc)
+{
+	for (size_t i = 0; i < judge->extras; i++)
+		if (pc >= judge->extra[i].start && pc < judge->extra[i].end)
+			return true;
+	return false;
+}
+
 static void compare(struct judge *judge, const struct sp_unwind_table *table, uint64_t pc)
 {
 	struct caller a = by_table(judge, table, pc), b = by_libdw(judge, pc);
@@ -252,7 +286,9 @@ static void compare(struct judge *judge, const struct sp_unwind_table *table, ui
 	judge->asked++;
 	judge->known += a.found;
 	judge->unsupported += a.unsupported || (a.found && !a.fp_known && b.fp_known);
-	if (a.unsupported)
+	if (a.found && !b.found && !a.unsupported && is_extra(judge, pc))
+		same = true;
+	else if (a.unsupported)
 		same = b.found;
 	else if (!a.found || a.outermost)
 		same = a.found == b.found && a.outermost == b.outermost;
@@ -312,6 +348,7 @@ static int take(size_t index, struct sp_unwind_table *table, int error, const ch
 		judge->aarch64 = eh.e_machine == EM_AARCH64;
 		judge->fp = judge->aarch64 ? 29 : 6;
 		judge->ra = judge->aarch64 ? 30 : 16;
+		find_extras(judge, elf, &eh);
 		judge->cfi[0] = dwarf_getcfi_elf(elf);
 		judge->cfi[1] = dwarf ? dwarf_getcfi(dwarf) : NULL;
 		compare_all(judge, table);
