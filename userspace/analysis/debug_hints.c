@@ -48,7 +48,7 @@ static uint32_t read_number(Dwarf_Die *die, unsigned int name)
 	Dwarf_Attribute attribute;
 	Dwarf_Word value = 0;
 
-	if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &value) != 0 ||
+	if (!dwarf_attr_integrate(die, name, &attribute) || dwarf_formudata(&attribute, &value) != 0 ||
 	    value > INT32_MAX)
 		return 0;
 	return (uint32_t)value;
@@ -83,6 +83,12 @@ static enum kind kind_of(const char *name)
 	return !strncmp(name, ".omp_task_entry.", 16) ? TASK : OTHER;
 }
 
+/* A function is defined once: what only declares it, and its instances, do not count. */
+static bool is_definition(Dwarf_Die *die)
+{
+	return !dwarf_hasattr(die, DW_AT_declaration) && !dwarf_hasattr(die, DW_AT_abstract_origin);
+}
+
 static int add_function(struct sp_debug_hints *hints, Dwarf_Die *die, const char *module)
 {
 	struct function *function;
@@ -97,8 +103,7 @@ static int add_function(struct sp_debug_hints *hints, Dwarf_Die *die, const char
 		.die = *die,
 		.module = module,
 		.file = read_number(die, DW_AT_decl_file),
-		.line = dwarf_hasattr(die, DW_AT_declaration) ? 0
-							      : read_number(die, DW_AT_decl_line),
+		.line = is_definition(die) ? read_number(die, DW_AT_decl_line) : 0,
 		.kind = kind_of(linker_name(die)),
 	};
 	return 0;

@@ -191,14 +191,28 @@ static int compare_rows(const void *a, const void *b)
 	return order ? order : strcmp(x->module ? x->module : "", y->module ? y->module : "");
 }
 
+/* Which frame counts. */
+struct choice {
+	enum sp_lines_attribution attribution;
+	struct sp_own *own;
+};
+
+static const struct sp_frame *choose_frame(const struct sp_symbol *symbol,
+					   const struct choice *choice)
+{
+	if (choice->attribution == SP_LINES_OWN)
+		return sp_own_frame(choice->own, symbol);
+	return &symbol->frames[choice->attribution == SP_LINES_OUTERMOST ? symbol->n_frames - 1
+									 : 0];
+}
+
 static struct sp_lines_row make_row(const struct sp_lines *lines, const struct place *place,
-				    const struct hit *hit, enum sp_lines_attribution attribution)
+				    const struct hit *hit, const struct choice *choice)
 {
 	const struct sp_symbols_module *module = sp_symbols_module(lines->symbols, place->module);
 	const struct sp_symbol *symbol =
 		sp_symbols_find(lines->symbols, place->module, hit->address);
-	const struct sp_frame *frame =
-		&symbol->frames[attribution == SP_LINES_OUTERMOST ? symbol->n_frames - 1 : 0];
+	const struct sp_frame *frame = choose_frame(symbol, choice);
 
 	return (struct sp_lines_row){
 		.function = frame->function,
@@ -251,8 +265,7 @@ static int compare_places(const void *a, const void *b)
 
 /* Makes the region of the places [from, to) out of rows that begin at @rows. */
 static struct sp_lines_region make_region(struct sp_lines *lines, struct place **places, size_t n,
-					  struct sp_lines_row *rows,
-					  enum sp_lines_attribution attribution)
+					  struct sp_lines_row *rows, const struct choice *choice)
 {
 	struct sp_lines_region region = {
 		.name = places[0]->region == SP_LINES_NO_REGION
@@ -264,7 +277,7 @@ static struct sp_lines_region make_region(struct sp_lines *lines, struct place *
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < places[i]->n_hits; k++) {
 			rows[region.n_rows++] =
-				make_row(lines, places[i], &places[i]->hits[k], attribution);
+				make_row(lines, places[i], &places[i]->hits[k], choice);
 			region.samples += places[i]->hits[k].samples;
 		}
 	qsort(rows, region.n_rows, sizeof(*rows), compare_keys);
@@ -273,8 +286,10 @@ static struct sp_lines_region make_region(struct sp_lines *lines, struct place *
 	return region;
 }
 
-int sp_lines_count(struct sp_lines *lines, enum sp_lines_attribution attribution)
+int sp_lines_count(struct sp_lines *lines, enum sp_lines_attribution attribution,
+		   struct sp_own *own)
 {
+	struct choice choice = {attribution, own};
 	struct place **places = calloc(lines->n_places + 1, sizeof(*places));
 	size_t n_rows = 0, at = 0;
 
@@ -299,8 +314,7 @@ int sp_lines_count(struct sp_lines *lines, enum sp_lines_attribution attribution
 		for (to = from; to < lines->n_places && places[to]->region == places[from]->region;
 		     to++)
 			hits += places[to]->n_hits;
-		*region =
-			make_region(lines, places + from, to - from, lines->rows + at, attribution);
+		*region = make_region(lines, places + from, to - from, lines->rows + at, &choice);
 		at += hits;
 	}
 	free(places);

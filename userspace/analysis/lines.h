@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "userspace/analysis/own.h"
 #include "userspace/analysis/symbols.h"
 
 #define SP_LINES_NO_REGION UINT32_MAX
@@ -25,6 +26,7 @@
 
 /* To which of the frames at an address its samples count. */
 enum sp_lines_attribution {
+	SP_LINES_OWN,	    /* the innermost one in the user's own code: own.h */
 	SP_LINES_INNERMOST, /* where the instruction's own code was written, as addr2line says */
 	SP_LINES_OUTERMOST, /* the line of the function that was not inlined */
 };
@@ -62,8 +64,10 @@ int sp_lines_add(struct sp_lines *lines, uint32_t region, uint32_t module, uint6
 /* Samples of a module so far. */
 uint64_t sp_lines_module_samples(const struct sp_lines *lines, uint32_t module);
 
-/* Makes the rows; the symbols must have been resolved. May be called again. */
-int sp_lines_count(struct sp_lines *lines, enum sp_lines_attribution attribution);
+/* Makes the rows; the symbols must have been resolved. May be called again.
+ * @own: for SP_LINES_OWN, else it may be NULL. */
+int sp_lines_count(struct sp_lines *lines, enum sp_lines_attribution attribution,
+		   struct sp_own *own);
 /* Regions with samples, hottest first, those outside every region last. */
 size_t sp_lines_n_regions(const struct sp_lines *lines);
 const struct sp_lines_region *sp_lines_region(const struct sp_lines *lines, size_t index);

@@ -210,6 +210,20 @@ static const char *find_end(const char *name)
 	return end;
 }
 
+/* True if the bracket that opens at @at closes before "::", so that more of the name follows. */
+static bool name_follows(const char *at, const char *end)
+{
+	size_t depth = 0;
+
+	for (; at < end; at++) {
+		if (strchr("<({", *at))
+			depth++;
+		else if (strchr(">)}", *at) && (at[-1] != '-' || *at != '>') && !--depth)
+			return !strncmp(at + 1, "::", 2);
+	}
+	return false;
+}
+
 /* "double f<int>(int)": the return type, which only templates have, ends at the last blank outside
  * of all brackets and before the parameters. */
 char *sp_name_shorten(const char *name)
@@ -232,7 +246,7 @@ char *sp_name_shorten(const char *name)
 			at += whole - 1;
 		} else if (strchr("<({", *at)) {
 			/* The parameters end the name, unless more of it follows. */
-			if (!depth && *at == '(' && !strstr(at, ")::"))
+			if (!depth && *at == '(' && !name_follows(at, end))
 				break;
 			if (!depth++)
 				used += (size_t)sprintf(out + used, "%c…", *at);

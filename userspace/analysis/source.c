@@ -89,7 +89,7 @@ static char *read_file(const char *path, struct timespec *ret_changed)
 	return sp_take(text);
 }
 
-/* Cuts the text at its newlines, and blanks off both ends of every line. */
+/* Cuts the text at its newlines, and the blanks off the ends of the lines. */
 static void cut_lines(struct source *source)
 {
 	char *at = source->text, *end;
@@ -102,40 +102,70 @@ static void cut_lines(struct source *source)
 		end = strchrnul(at, '\n');
 		more = *end;
 		*end = '\0';
-		while (isspace((unsigned char)*at))
-			at++;
 		*line = at;
 		for (char *last = end; last > at && isspace((unsigned char)last[-1]); last--)
 			last[-1] = '\0';
 	}
 }
 
-enum sp_source_state sp_sources_line(struct sp_sources *sources, const char *path, uint32_t line,
-				     struct timespec built, const char **ret_text)
+/* NULL without memory. */
+static struct source *find_source(struct sp_sources *sources, const char *path)
 {
 	struct source *source;
 	uint32_t number;
 
-	*ret_text = "";
-	if (!line || path[0] != '/' || sp_pool_number(sources->paths, path, &number) < 0)
-		return SP_SOURCE_MISSING;
+	if (sp_pool_number(sources->paths, path, &number) < 0)
+		return NULL;
 	if (number == sources->n_files) {
 		source = sp_array_add(&sources->files, &sources->n_files, &sources->files_room);
 		if (!source)
-			return SP_SOURCE_MISSING;
+			return NULL;
 		source->text = read_file(path, &source->changed);
 		if (source->text)
 			cut_lines(source);
 	}
-	if (number >= sources->n_files)
-		return SP_SOURCE_MISSING; /* after a lack of memory */
-	source = &sources->files[number];
-	if (line > source->n_lines)
+	/* After a lack of memory there may be fewer. */
+	return number < sources->n_files ? &sources->files[number] : NULL;
+}
+
+static bool is_newer(const struct source *source, struct timespec built)
+{
+	return built.tv_sec &&
+	       (source->changed.tv_sec > built.tv_sec || (source->changed.tv_sec == built.tv_sec &&
+							  source->changed.tv_nsec > built.tv_nsec));
+}
+
+enum sp_source_state sp_sources_line(struct sp_sources *sources, const char *path, uint32_t line,
+				     struct timespec built, const char **ret_text)
+{
+	struct source *source = line && path[0] == '/' ? find_source(sources, path) : NULL;
+	const char *text;
+
+	*ret_text = "";
+	if (!source || line > source->n_lines)
 		return SP_SOURCE_MISSING;
-	if (built.tv_sec &&
-	    (source->changed.tv_sec > built.tv_sec ||
-	     (source->changed.tv_sec == built.tv_sec && source->changed.tv_nsec > built.tv_nsec)))
+	if (is_newer(source, built))
 		return SP_SOURCE_NEWER;
-	*ret_text = source->lines[line - 1];
+	text = source->lines[line - 1];
+	while (isspace((unsigned char)*text))
+		text++;
+	*ret_text = text;
 	return SP_SOURCE_FOUND;
+}
+
+enum sp_source_state sp_sources_file(struct sp_sources *sources, const char *path,
+				     struct timespec built, const char *const **ret_lines,
+				     size_t *ret_n)
+{
+	struct source *source = find_source(sources, path);
+
+	*ret_n = 0;
+	if (!source || !source->text)
+		return SP_SOURCE_MISSING;
+	*ret_lines = (const char *const *)source->lines;
+	*ret_n = source->n_lines;
+	/* What ends with a newline has no line behind it. */
+	if (*ret_n && !*source->lines[*ret_n - 1])
+		--*ret_n;
+	return is_newer(source, built) ? SP_SOURCE_NEWER : SP_SOURCE_FOUND;
 }

@@ -30,4 +30,10 @@ void sp_sources_free(struct sp_sources *sources);
 enum sp_source_state sp_sources_line(struct sp_sources *sources, const char *path, uint32_t line,
 				     struct timespec built, const char **ret_text);
 
+/* All lines of a file, with the blanks before them, valid until free; also where it is NEWER. @path
+ * may be a relative one. */
+enum sp_source_state sp_sources_file(struct sp_sources *sources, const char *path,
+				     struct timespec built, const char *const **ret_lines,
+				     size_t *ret_n);
+
 #endif

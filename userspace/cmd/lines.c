@@ -15,6 +15,7 @@
 #include "userspace/base/log.h"
 #include "userspace/base/units.h"
 #include "userspace/cmd/command.h"
+#include "userspace/cmd/lines_annotate.h"
 #include "userspace/cmd/lines_view.h"
 #include "userspace/cmd/sample_notes.h"
 
@@ -27,8 +28,13 @@ SP_DEFINE_CLEANUP(struct sp_sources *, sp_sources_free);
 enum key {
 	KEY_TOP = 256,
 	KEY_RANK,
+	KEY_OWN,
+	KEY_NOT_OWN,
 	KEY_INNERMOST,
 	KEY_OUTERMOST,
+	KEY_ANNOTATE,
+	KEY_CONTEXT,
+	KEY_KEEP_CLONES,
 	KEY_NO_SOURCE,
 	KEY_JSON,
 	KEY_CSV,
@@ -41,10 +47,21 @@ static const struct sp_option options[] = {
 	{"top", KEY_TOP, "N",
 	 "show the N hottest lines of each region, 0 for all\n(default 10; JSON and CSV: all)"},
 	{"rank", KEY_RANK, "LIST", "only samples of these MPI ranks: 0,4-7"},
+	{"annotate", KEY_ANNOTATE, "FILE",
+	 "print the source files whose paths end with FILE, with the\nsamples of each line; may "
+	 "be given several times"},
+	{"context", KEY_CONTEXT, "N",
+	 "with --annotate: only N lines around those with samples\n(default: the whole file)"},
 	{"innermost", KEY_INNERMOST, NULL,
-	 "count inlined code for the line where it was written, as\naddr2line does (default)"},
+	 "count inlined code for the line where it was written, as\naddr2line does (default: for "
+	 "the line in your own code that\ncalled it)"},
 	{"outermost", KEY_OUTERMOST, NULL,
 	 "count inlined code for the line of the function that it\nended up in"},
+	{"own", KEY_OWN, "DIR", "code in DIR is your own, though it is in a place of the system's"},
+	{"not-own", KEY_NOT_OWN, "DIR",
+	 "code in DIR is not your own: a library that you keep a\ncopy of"},
+	{"keep-clones", KEY_KEEP_CLONES, NULL,
+	 "tell copies of functions (solve.constprop.0, solve.cold)\nfrom each other"},
 	{"no-source", KEY_NO_SOURCE, NULL, "do not show the text of the lines"},
 	{"json", KEY_JSON, NULL, "print JSON"},
 	{"csv", KEY_CSV, NULL, "print CSV"},
@@ -69,8 +86,11 @@ struct request {
 	size_t n_paths, paths_room, n_regions, regions_room;
 	uint32_t *ranks;
 	size_t n_ranks;
-	uint64_t top;
-	bool top_given, json, csv, no_source;
+	char **files; /* to annotate */
+	size_t n_files, files_room;
+	struct sp_own *own;
+	uint64_t top, context;
+	bool top_given, context_given, json, csv, no_source, keep_clones;
 	enum sp_lines_attribution attribution;
 };
 
@@ -79,6 +99,8 @@ static void request_done(struct request *request)
 	free(request->paths);
 	free(request->regions);
 	free(request->ranks);
+	free(request->files);
+	sp_own_free(request->own);
 }
 
 /* ---- the command line ---- */
@@ -114,6 +136,22 @@ static int take_option(struct request *request, int key, const char *arg)
 		if (sp_parse_ranks(arg, &request->ranks, &request->n_ranks) < 0)
 			return sp_cli_usage_error(
 				&cli, "--rank takes ranks such as 0,4-7, not \"%s\"", arg);
+		break;
+	case KEY_OWN:
+	case KEY_NOT_OWN:
+		fits = sp_own_add(request->own, arg, key == KEY_OWN) == 0;
+		break;
+	case KEY_ANNOTATE:
+		fits = add_text(&request->files, &request->n_files, &request->files_room, arg);
+		break;
+	case KEY_CONTEXT:
+		request->context_given = true;
+		if (sp_parse_count(arg, 0, INT32_MAX, &request->context) < 0)
+			return sp_cli_usage_error(&cli, "--context takes a number, not \"%s\"",
+						  arg);
+		break;
+	case KEY_KEEP_CLONES:
+		request->keep_clones = true;
 		break;
 	case KEY_INNERMOST:
 		request->attribution = SP_LINES_INNERMOST;
@@ -156,6 +194,10 @@ static int parse(struct request *request, int argc, char **argv)
 		return sp_cli_usage_error(&cli, "name the recording: a directory or files");
 	if (request->json && request->csv)
 		return sp_cli_usage_error(&cli, "--json and --csv exclude each other");
+	if (request->context_given && !request->n_files)
+		return sp_cli_usage_error(&cli, "--context is for --annotate FILE");
+	if (request->top_given && request->n_files)
+		return sp_cli_usage_error(&cli, "--annotate prints files, which --top is not for");
 	if (!request->top_given)
 		request->top = request->json || request->csv ? 0 : DEFAULT_TOP;
 	if (!request->top)
@@ -190,62 +232,20 @@ static int read_input(struct sp_lines_input *input, const struct request *reques
 	return sp_sample_check_any(&input->files, request->paths[0]);
 }
 
-static const char *region_name(const struct sp_lines_region *region)
+static int annotate(const struct request *request, const struct sp_lines_view *view)
 {
-	return region->name ? region->name : SP_LINES_NO_REGION_NAME;
-}
+	struct sp_annotate annotate = {
+		.view = view,
+		.files = request->files,
+		.n_files = request->n_files,
+		.context = request->context_given ? (size_t)request->context : SP_ANNOTATE_ALL,
+		.each_region = request->n_regions > 0,
+		.json = request->json,
+		.csv = request->csv,
+		.other = request->attribution == SP_LINES_OWN ? "--innermost" : NULL,
+	};
 
-/* Says which regions there are instead. */
-static void report_unknown_region(const struct sp_lines *lines, const char *name)
-{
-	size_t n = sp_lines_n_regions(lines);
-	sp_cleanup(sp_freep) const char **names = calloc(n + 1, sizeof(*names));
-	const char *near;
-
-	for (size_t i = 0; names && i < n; i++)
-		names[i] = region_name(sp_lines_region(lines, i));
-	near = names ? sp_cli_nearest(name, names) : NULL;
-	if (sp_lines_knows_region(lines, name)) {
-		sp_log_error("no sample fell into region \"%s\" itself, though it was recorded",
-			     name);
-		sp_log_hint("It was too short for the rate (-F of sp-trace), or its time is in the "
-			    "regions within it: sp-report summary has its calls.");
-		return;
-	}
-	sp_log_error("no samples in a region \"%s\", and there is none of that name", name);
-	if (near)
-		sp_log_hint("did you mean \"%s\"?", near);
-	else if (names)
-		sp_log_hint("the hottest of %zu with samples is \"%s\"", n, names[0]);
-}
-
-/* The regions asked for, or all. */
-static int choose_regions(const struct sp_lines *lines, const struct request *request,
-			  const struct sp_lines_region **chosen, size_t *ret_n)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < sp_lines_n_regions(lines); i++) {
-		const struct sp_lines_region *region = sp_lines_region(lines, i);
-		bool wanted = !request->n_regions;
-
-		for (size_t k = 0; k < request->n_regions && !wanted; k++)
-			wanted = !strcmp(region_name(region), request->regions[k]);
-		if (wanted)
-			chosen[n++] = region;
-	}
-	for (size_t k = 0; k < request->n_regions; k++) {
-		bool found = false;
-
-		for (size_t i = 0; i < n && !found; i++)
-			found = !strcmp(region_name(chosen[i]), request->regions[k]);
-		if (!found) {
-			report_unknown_region(lines, request->regions[k]);
-			return -ENOENT;
-		}
-	}
-	*ret_n = n;
-	return 0;
+	return sp_annotate_show(&annotate);
 }
 
 static int show(const struct request *request, const struct sp_lines_input *input)
@@ -263,9 +263,12 @@ static int show(const struct request *request, const struct sp_lines_input *inpu
 		return r;
 	}
 	view.sources = sources;
-	r = choose_regions(input->lines, request, chosen, &view.n_regions);
+	r = sp_lines_choose_regions(input->lines, request->regions, request->n_regions, chosen,
+				    &view.n_regions);
 	if (r < 0)
 		return r;
+	if (request->n_files)
+		return annotate(request, &view);
 	if (request->json)
 		sp_lines_write_json(&view);
 	else if (request->csv)
@@ -280,7 +283,10 @@ static int run(const struct request *request)
 	sp_cleanup(sp_symbols_freep) struct sp_symbols *symbols = NULL;
 	sp_cleanup(sp_lines_freep) struct sp_lines *lines = NULL;
 	sp_cleanup(sp_lines_input_done) struct sp_lines_input input = {0};
-	struct sp_symbols_options symbol_options = {.progress = show_progress};
+	struct sp_symbols_options symbol_options = {
+		.progress = show_progress,
+		.keep_clones = request->keep_clones,
+	};
 	int r = sp_symbols_new(&symbol_options, &symbols);
 
 	if (r == 0)
@@ -294,7 +300,7 @@ static int run(const struct request *request)
 		sp_log_status_clear();
 	}
 	if (r == 0)
-		r = sp_lines_count(lines, request->attribution);
+		r = sp_lines_count(lines, request->attribution, request->own);
 	if (r < 0) {
 		sp_log_error("cannot look up the lines: %s", strerrordesc_np(-r));
 		return r;
@@ -305,8 +311,13 @@ static int run(const struct request *request)
 int sp_cmd_lines(int argc, char **argv)
 {
 	sp_cleanup(request_done) struct request request = {0};
-	int status = parse(&request, argc, argv);
+	int status;
 
+	if (sp_own_new(&request.own) < 0) {
+		sp_log_error("out of memory");
+		return EXIT_FAILURE;
+	}
+	status = parse(&request, argc, argv);
 	if (status)
 		return status < 0 ? EXIT_SUCCESS : status;
 	return run(&request) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -126,7 +126,7 @@ void sp_lines_write_json(const struct sp_lines_view *view)
 
 /* ---- CSV (RFC 4180, but with plain newlines) ---- */
 
-static void write_field(const char *text, char after)
+void sp_lines_write_field(const char *text, char after)
 {
 	if (!strpbrk(text, "\",\r\n")) {
 		fputs(text, stdout);
@@ -153,13 +153,14 @@ void sp_lines_write_csv(const struct sp_lines_view *view)
 		for (size_t k = 0; k < rows_shown(view, region); k++) {
 			const struct sp_lines_row *row = &region->rows[k];
 
-			write_field(region->name ? region->name : SP_LINES_NO_REGION_NAME, ',');
+			sp_lines_write_field(region->name ? region->name : SP_LINES_NO_REGION_NAME,
+					     ',');
 			printf("%llu,%.6f,", (unsigned long long)row->samples, share(row, region));
-			write_field(row->file, ',');
+			sp_lines_write_field(row->file, ',');
 			printf("%u,", row->line);
-			write_field(row->function, ',');
-			write_field(row->module ? row->module : "", ',');
-			write_field(sp_lines_source(view, row, &state), '\n');
+			sp_lines_write_field(row->function, ',');
+			sp_lines_write_field(row->module ? row->module : "", ',');
+			sp_lines_write_field(sp_lines_source(view, row, &state), '\n');
 		}
 	}
 }

@@ -64,11 +64,11 @@ static const char *base_name(const char *path)
 static void note_kernel(const struct sp_sample_files *files)
 {
 	if (files->in_kernel)
-		sp_sample_note(stdout,
-			       "%s of the samples were in the kernel; they count for the line that "
-			       "went there",
-			       sp_show_share((double)files->in_kernel / (double)files->samples)
-				       .text);
+		sp_sample_note(
+			stdout,
+			"%s of the samples were in the kernel; they count for the line that "
+			"went there",
+			sp_show_share((double)files->in_kernel / (double)files->samples).text);
 }
 
 static uint64_t module_samples(const void *data, uint32_t module)
@@ -246,12 +246,12 @@ static void show_region(const struct style *style, const struct sp_lines_view *v
 	sp_lines_folded_free(folded, n);
 }
 
-void sp_lines_show(const struct sp_lines_view *view)
+void sp_lines_show_notes(const struct sp_lines_view *view)
 {
 	const struct sp_lines_input *input = view->input;
-	struct style style = find_style();
+	const struct sp_sample_files *files = &input->files;
 	struct sp_sample_modules_note modules = {
-		.files = &input->files,
+		.files = files,
 		.symbols = input->symbols,
 		.samples_of = module_samples,
 		.data = input->lines,
@@ -259,15 +259,22 @@ void sp_lines_show(const struct sp_lines_view *view)
 		.unnamed = "shown as ??:0",
 	};
 
-	sp_sample_note_losses(stdout, &input->files);
-	sp_sample_note_outside(stdout, &input->files);
-	note_kernel(&input->files);
+	sp_sample_note_losses(stdout, files);
+	sp_sample_note_outside(stdout, files);
+	note_kernel(files);
 	sp_sample_note_modules(stdout, &modules);
+	printf("%s sample%s", sp_show_count(files->samples).text, files->samples == 1 ? "" : "s");
+	if (files->hz > 0)
+		printf(" at %" PRId64 " Hz", files->hz);
+	printf(" from %zu %s\n", files->n, files->n == 1 ? "file" : "files");
+}
+
+void sp_lines_show(const struct sp_lines_view *view)
+{
+	struct style style = find_style();
+
 	note_sources(view);
-	printf("%s sample%s", sp_show_count(input->files.samples).text, input->files.samples == 1 ? "" : "s");
-	if (input->files.hz > 0)
-		printf(" at %" PRId64 " Hz", input->files.hz);
-	printf(" from %zu %s\n", input->files.n, input->files.n == 1 ? "file" : "files");
+	sp_lines_show_notes(view);
 	for (size_t i = 0; i < view->n_regions; i++)
 		show_region(&style, view, view->regions[i]);
 }

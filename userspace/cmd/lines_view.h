@@ -25,9 +25,20 @@ struct sp_lines_view {
 
 /* What is missing or doubtful, then a table for each region. */
 void sp_lines_show(const struct sp_lines_view *view);
+/* What comes before the tables: the notes, and how many samples there are. */
+void sp_lines_show_notes(const struct sp_lines_view *view);
 void sp_lines_write_json(const struct sp_lines_view *view);
 /* One line for each row, region by region; a first line with the columns' names. */
 void sp_lines_write_csv(const struct sp_lines_view *view);
+
+/* The regions of these names, or all without names, into @chosen, which has room for all of them.
+ * -ENOENT, after saying so, if there is none of a name. */
+int sp_lines_choose_regions(const struct sp_lines *lines, char *const *names, size_t n_names,
+			    const struct sp_lines_region **chosen, size_t *ret_n);
+
+/* A field of a CSV file as it is, quoted where it has to be, and what follows it: source text may
+ * begin with what report.h keeps from spreadsheets. */
+void sp_lines_write_field(const char *text, char after);
 
 /* Text of a row's source line; "" if it is not known. */
 const char *sp_lines_source(const struct sp_lines_view *view, const struct sp_lines_row *row,

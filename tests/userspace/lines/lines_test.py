@@ -147,7 +147,7 @@ class Lines(unittest.TestCase):
 
     def test_agrees_with_addr2line(self):
         samples = self.write("all.sps", self.programs)
-        shown = {r["region"]: r for r in lines_json(path("all.sps"))["regions"]}
+        shown = {r["region"]: r for r in lines_json("--innermost", path("all.sps"))["regions"]}
         for number, program in enumerate(self.programs):
             hits = collections.Counter(a - program.bias for r, _, a in samples if r == number)
             places = addr2line(program, sorted(hits))
@@ -192,7 +192,7 @@ class Lines(unittest.TestCase):
                 file, line = pooled(file, line)
                 counter[(os.path.basename(file), line)] += n
         ours = {}
-        for region, rows in counts(lines_json(*files)["regions"]).items():
+        for region, rows in counts(lines_json("--innermost", *files)["regions"]).items():
             counter = ours.setdefault(region, collections.Counter())
             for (file, line), n in rows.items():
                 counter[(os.path.basename(file), line)] += n
@@ -214,6 +214,167 @@ class Lines(unittest.TestCase):
             call = [i for i, text in enumerate(file, 1) if "stencil(" in text][0]
         moved = {line: n - inner.get((file, line), 0) for (file, line), n in outer.items()}
         self.assertEqual({l: n for l, n in moved.items() if n}, {call: header})
+
+    def all_of(self, program, function):
+        """An .sps file with each instruction of a function once; its name."""
+        start, size = program.functions[function]
+        body = [a for a in program.addresses if start <= a < start + size]
+        sps.write(path("own.sps"), ["r"], [(program.path, BASE)],
+                  [(0, 0, BASE + a) for a in body])
+        return path("own.sps")
+
+    def own_program(self):
+        """Own code that calls inlined code of the system's and of a library kept beside it."""
+        os.makedirs(path("vendor/fast"), exist_ok=True)
+        with open(path("vendor/fast/fast.h"), "w") as file:
+            file.write("static inline __attribute__((always_inline)) double\n"
+                       "fast(double x) { return x * x * x - 1 / x; }\n")
+        with open(path("own.cpp"), "w") as file:
+            file.write("#include <numeric>\n#include <vector>\n#include <cstdio>\n"
+                       "#include \"vendor/fast/fast.h\"\n"
+                       "__attribute__((noinline)) double sweep(const std::vector<double> &v)\n"
+                       "{\n"
+                       "\tdouble sum = std::accumulate(v.begin(), v.end(), 0.0);\n"
+                       "\tfor (double x : v)\n"
+                       "\t\tsum += fast(x);\n"
+                       "\treturn sum;\n"
+                       "}\n"
+                       "int main(int n, char **) { printf(\"%g\\n\", sweep(std::vector<double>(n, 2))); }\n")
+        return Program("own", "g++", path("own.cpp"), "-O2", "-g", "-I", WORK)
+
+    def test_own_code(self):
+        program = self.own_program()
+        file = self.all_of(program, "_Z5sweepRKSt6vectorIdSaIdEE")
+        own, vendor = path("own.cpp"), path("vendor/fast/fast.h")
+
+        def files(*options):
+            return {f for f, _ in counts(lines_json(*options, file)["regions"])["r"]}
+
+        self.assertEqual(files(), {own, vendor})
+        inner = files("--innermost")
+        self.assertTrue([f for f in inner if "/c++/" in f], inner)
+        self.assertEqual(files("--outermost"), {own})
+        for away in "vendor", path("vendor"), path("x/.././vendor/fast"), vendor, "fast/fast.h":
+            self.assertEqual(files("--not-own", away), {own}, away)
+        self.assertEqual(files("--not-own", "endor"), {own, vendor})
+        self.assertEqual(files("--not-own", WORK, "--own", "vendor/fast"), {vendor, own})
+        self.assertEqual(files("--own", "/usr/include/c++"), inner)
+        # Which line of one's own is on the left; nothing is lost.
+        total = lines_json(file)["samples"]
+        rows = counts(lines_json("--not-own", "vendor", file)["regions"])["r"]
+        self.assertEqual(sum(rows.values()), total)
+        self.assertGreater(rows[(own, 9)], 3)
+        self.assertGreater(rows[(own, 7)], 1)
+        # Wholly of the system: the function that it ended up in.
+        os.rename(own, path("other.cpp"))
+        self.assertEqual(files("--not-own", WORK), {own})
+
+    def test_annotate(self):
+        program = self.own_program()
+        file = self.all_of(program, "_Z5sweepRKSt6vectorIdSaIdEE")
+        own = path("own.cpp")
+        options = ["--not-own", "vendor", "--annotate"]
+        rows = counts(lines_json("--not-own", "vendor", file)["regions"])["r"]
+        total = sum(rows.values())
+        with open(own) as source:
+            text = [line.rstrip("\n") for line in source]
+
+        # Every line of the file, with its samples.
+        shown = lines(*options, "own.cpp", file).stdout
+        head, *body = shown[shown.index("\n" + own):].strip("\n").splitlines()
+        self.assertEqual(head, f"{own}  {total} of {total} samples, 100.0 %")
+        self.assertEqual(len(body), len(text) + 1)
+        self.assertNotIn("\033", shown)
+        for number, line in enumerate(body[1:], 1):
+            n = rows.get((own, number), 0)
+            begin = f"{n:7}  {100 * n / total:5.1f} %" if n else " " * 16
+            self.assertEqual(line.rstrip(), f"{begin}  {number:4}  "
+                             f"{text[number - 1].expandtabs(8)}".rstrip())
+
+        # Only what is around the hot ones.
+        near = lines(*options, "own.cpp", "--context", "0", file).stdout
+        kept = {int(n) for n in re.findall(r"^.{16}  ( *\d+)(?:  |$)", near, re.M)}
+        self.assertEqual(kept, {line for (_, line) in rows})
+        self.assertIn("…", near)
+
+        # For programs; by region; by several names of a file.
+        answer = json.loads(lines(*options, own, "--json", file).stdout)["files"]
+        self.assertEqual([(f["file"], f["source"], f["samples"]) for f in answer],
+                         [(own, "found", total)])
+        self.assertEqual({row["line"]: row["samples"] for row in answer[0]["lines"]},
+                         {line: n for (_, line), n in rows.items()})
+        self.assertEqual(answer[0]["lines"][-1]["source"],
+                         text[answer[0]["lines"][-1]["line"] - 1])
+        table = list(csv.DictReader(io.StringIO(lines(*options, "own.cpp", "--csv", "-r", "r",
+                                                      file).stdout)))
+        self.assertEqual({(row["region"], row["file"]) for row in table}, {("r", own)})
+        self.assertEqual(sum(int(row["samples"]) for row in table), total)
+        self.assertIn(f"{own}  r  ", lines(*options, "own.cpp", "-r", "r", file).stdout)
+
+        # What is not as it was.
+        os.utime(own)
+        self.assertIn("changed after the program was built",
+                      lines(*options, "own.cpp", file).stdout)
+        os.rename(own, path("gone.cpp"))
+        gone = lines(*options, "own.cpp", file).stdout
+        self.assertIn("there is no such file here", gone)
+        self.assertEqual(gone.count("\n"), len(rows) + 5)
+        os.makedirs(path("elsewhere"), exist_ok=True)
+        os.rename(path("gone.cpp"), path("elsewhere/own.cpp"))
+        run(SP_REPORT, "lines", *options, "own.cpp", file, cwd=path("elsewhere"))
+        self.assertIn("std::accumulate", run(SP_REPORT, "lines", *options, "own.cpp", file,
+                                             cwd=path("elsewhere")).stdout)
+
+        # What cannot be.
+        wrong = lines(*options, "wn.cpp", file, status=1).stderr
+        self.assertIn("no sample counts for a line of a file wn.cpp", wrong)
+        self.assertIn("--innermost", wrong)
+        lines("--innermost", *options, "stl_numeric.h", file)
+        lines("--context", "3", file, status=2)
+        lines("--annotate", "own.cpp", "--top", "3", file, status=2)
+
+    def test_names_by_debug_information(self):
+        """Whose .omp_outlined. is, and that solve_ is solve, is not in the names."""
+        for compiler, source in (("clang++", "outlined.cpp"), ("gfortran", "mangled.f90")):
+            if not shutil.which(compiler):
+                continue
+            built = path(source + ".o")
+            run(compiler, "-O2", "-g", "-fopenmp", "-fPIC", f"-I{WORK}", "-c", "-o", built,
+                os.path.join(SOURCES, source), cwd=WORK)
+            run("gcc", "-shared", "-o", path(source + ".so"), built)
+            out = run("objdump", "-d", "--no-show-raw-insn", path(source + ".so")).stdout
+            body = [int(a, 16) for a in re.findall(r"^\s+([0-9a-f]+):\t", out, re.M)]
+            sps.write(path("omp.sps"), ["r"], [(path(source + ".so"), BASE)],
+                      [(0, 0, BASE + a) for a in body])
+            shown = {(row["function"], row.get("symbol", row["function"]))
+                     for row in lines_json("--outermost", path("omp.sps"))["regions"][0]["lines"]}
+            functions = {function for function, _ in shown}
+            if compiler == "gfortran":
+                self.assertLessEqual({"heat::step", "heat::step [omp 1]", "plain",
+                                      "plain [omp 1]", "with_under"}, functions)
+                self.assertIn(("plain", "plain_"), shown)
+            else:
+                self.assertLessEqual({"n::A::solve() [omp 1]", "n::A::solve() [omp 2]",
+                                      "n::A::solve() [omp task 1]", "plain [omp 1]",
+                                      "double n::A::sum<double>(double) [omp 1]"}, functions)
+                self.assertTrue([f for f in functions
+                                 if re.fullmatch(r"lambdas\(double\*\)::\$_\d::operator\(\)"
+                                                 r"\(int\) const \[omp 1\]", f)], functions)
+
+    def test_clones(self):
+        with open(path("clones.c"), "w") as file:
+            file.write("__attribute__((noinline)) static int scale(int x, int by)\n"
+                       "{\n\tif (__builtin_expect(x == by * 77, 0))\n\t\t__builtin_abort();\n"
+                       "\treturn x * by;\n}\n"
+                       "int main(int argc, char **argv) { (void)argv; return scale(argc, 3); }\n")
+        program = Program("clones", "gcc", path("clones.c"), "-O2", "-g")
+        clone = [name for name in program.functions if name.startswith("scale.constprop")]
+        self.assertTrue(clone, program.functions)
+        file = self.all_of(program, clone[0])
+        joined = {row["function"] for row in lines_json(file)["regions"][0]["lines"]}
+        kept = {row["function"]
+                for row in lines_json("--keep-clones", file)["regions"][0]["lines"]}
+        self.assertEqual((joined, kept), ({"scale"}, {clone[0]}))
 
     def test_fixed_address_with_either_base(self):
         """scope-profiler stores dladdr's base for fixed programs; absolute addresses are right."""

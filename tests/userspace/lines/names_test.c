@@ -220,6 +220,7 @@ static void test_shorten(void)
 		 "std::vector<…>::push_back"},
 		{"double f<int>(int, std::map<int, int>)", "f<…>"},
 		{"double f<int>(int) [omp 2]", "f<…> [omp 2]"},
+		{"f(int, g(int)::{lambda()#1}) const", "f"},
 		{"f(int) [omp target line 5] [clone .cold]", "f [omp target line 5] [clone .cold]"},
 		{"(anonymous namespace)::f(int)", "(anonymous namespace)::f"},
 		{"n::f(double)::{lambda(double)#1}::operator()(double) const",
