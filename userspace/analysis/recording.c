@@ -238,6 +238,13 @@ static int add_sample(struct sp_recording *rec, const struct sp_event *event)
 	return r;
 }
 
+static int add_stack_copy(struct sp_recording *rec, const struct sp_event *event)
+{
+	(void)event;
+	rec->stack_copies++;
+	return 0;
+}
+
 static int add_task(struct sp_recording *rec, const struct sp_event *event)
 {
 	const struct sp_ev_task *task = (const struct sp_ev_task *)event->head;
@@ -329,6 +336,7 @@ int sp_recording_add(struct sp_recording *rec, const struct sp_event *event)
 	static int (*const handlers[SP_EV_MAX])(struct sp_recording *, const struct sp_event *) = {
 		[SP_EV_call] = add_call,
 		[SP_EV_sample] = add_sample,
+		[SP_EV_stack_copy] = add_stack_copy,
 		[SP_EV_task] = add_task,
 		[SP_EV_task_exit] = add_task_exit,
 		[SP_EV_map] = add_map,

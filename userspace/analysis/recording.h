@@ -153,6 +153,7 @@ struct sp_recording {
 	/* Samples by why their user stack ends, those in the middle of nothing included. */
 	uint64_t stack_ends[SP_STACK_END_MAX];
 	uint64_t kernel_stacks; /* samples with frames of the kernel */
+	uint64_t stack_copies;
 	uint64_t open_calls; /* records of calls that were open at the end, duplicates included */
 	bool ended;	     /* in good order */
 	const char *end_reason; /* "" unknown */

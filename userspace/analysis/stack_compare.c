@@ -166,8 +166,7 @@ static int on_pair(void *context, const struct sp_event *event, const struct sp_
 	return compare_stacks(compare, sample, &tables, &dwarf);
 }
 
-static int read_tables(struct sp_stack_compare *compare, struct sp_journal *journal,
-		       bool *ret_copies)
+static int read_tables(struct sp_stack_compare *compare, struct sp_journal *journal)
 {
 	const struct sp_event *event;
 	int r;
@@ -176,7 +175,6 @@ static int read_tables(struct sp_stack_compare *compare, struct sp_journal *jour
 	if (!compare->recording)
 		return -ENOMEM;
 	while ((r = sp_journal_next(journal, &event)) == 1) {
-		*ret_copies |= event->head->type == SP_EV_stack_copy;
 		r = sp_recording_add(compare->recording, event);
 		if (r < 0)
 			return r;
@@ -219,13 +217,12 @@ int sp_stack_compare(struct sp_stack_compare *compare, const char *path, const c
 {
 	sp_cleanup(sp_journal_freep) struct sp_journal *journal = NULL;
 	struct run run = {.compare = compare, .progress = progress, .context = context};
-	bool copies = false;
 	int r = sp_journal_open(path, &journal, error);
 
 	if (r < 0)
 		return r;
-	r = read_tables(compare, journal, &copies);
-	if (r == 0 && !copies)
+	r = read_tables(compare, journal);
+	if (r == 0 && !compare->recording->stack_copies)
 		return sp_error_set(error, -ENODATA, 0,
 				    "has no copies of stacks to compare with: record with "
 				    "--stacks dwarf --keep-journal");

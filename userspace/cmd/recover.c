@@ -211,12 +211,35 @@ static void say_cuts(const struct sp_cuts *cuts)
 	}
 }
 
+/* Which stacks of a recording with copies are libdw's, and why not all. */
+static void say_stacks(const struct sp_finalize_stacks *stacks)
+{
+	for (size_t i = 0; i < stacks->n_unusable; i++)
+		sp_log_warning("%s %s: libdw could not unwind through it", stacks->unusable[i].path,
+			       stacks->unusable[i].reason);
+	if (stacks->gave_up)
+		sp_log_warning("libdw crashed too often; the stacks that were left are those that "
+			       "were found while recording");
+	if (!stacks->copies)
+		return;
+	sp_log_info("%s of %s stacks were unwound by libdw from copies",
+		    sp_show_count(stacks->by_libdw).text, sp_show_count(stacks->copies).text);
+	if (stacks->short_copies)
+		sp_log_info("note: %s longer ones are those found while recording, since their "
+			    "copies end early (--stacks dwarf,BYTES takes larger ones)",
+			    sp_show_count(stacks->short_copies).text);
+	if (stacks->failed)
+		sp_log_info("note: %s are those found while recording, since libdw's end early",
+			    sp_show_count(stacks->failed).text);
+}
+
 static void say_result(const struct sp_finalize_options *opts,
 		       const struct sp_finalize_result *result)
 {
 	warn_about_journal(opts, result);
 	warn_about_losses(result->recording);
 	say_cuts(&result->cuts);
+	say_stacks(&result->stacks);
 	sp_log_info("%s call%s, %s sample%s (%s outside of regions)",
 		    sp_show_count(result->calls).text, plural(result->calls),
 		    sp_show_count(result->samples).text, plural(result->samples),

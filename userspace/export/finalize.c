@@ -210,8 +210,8 @@ static int sort_call(struct sp_finalizer *fin, const struct sp_ev_call *call)
 	return sp_extsort_add(fin->calls, &record);
 }
 
-static int sort_sample(struct sp_finalizer *fin, const struct sp_ev_sample *sample,
-		       const struct sp_event *event)
+int sp_finalizer_sort_sample(struct sp_finalizer *fin, const struct sp_ev_sample *sample,
+			     const struct sp_event *event)
 {
 	const struct sp_recording *rec = fin->recording;
 	uint32_t lane = sample->head.lane ? sp_recording_lane(rec, sample->head.lane) : SP_NONE;
@@ -257,14 +257,17 @@ static int sort_records(struct sp_finalizer *fin, struct sp_journal *journal,
 				   &fin->samples);
 	if (r == 0)
 		r = sp_scratch_new(directory, 1 << 18, &fin->stacks);
+	if (r == 0)
+		r = sp_finalizer_open_stacks(fin);
 	if (r < 0)
 		return temporary_failed(fin, r, error);
 	sp_journal_rewind(journal);
 	while ((r = sp_journal_next(journal, &event)) == 1) {
 		if (event->head->type == SP_EV_call)
 			r = sort_call(fin, (const struct sp_ev_call *)event->head);
-		else if (event->head->type == SP_EV_sample)
-			r = sort_sample(fin, (const struct sp_ev_sample *)event->head, event);
+		else if (event->head->type == SP_EV_sample ||
+			 event->head->type == SP_EV_stack_copy)
+			r = sp_finalizer_add_sample(fin, sp_journal_stream(journal), event);
 		if (r < 0)
 			return temporary_failed(fin, r, error);
 		if (++n & 0xffff)
@@ -275,7 +278,9 @@ static int sort_records(struct sp_finalizer *fin, struct sp_journal *journal,
 	}
 	if (r < 0)
 		return journal_failed(fin, r, error);
-	r = sp_extsort_finish(fin->calls);
+	r = sp_finalizer_end_stacks(fin);
+	if (r == 0)
+		r = sp_extsort_finish(fin->calls);
 	if (r == 0)
 		r = sp_extsort_finish(fin->samples);
 	if (r < 0)
@@ -323,6 +328,7 @@ int sp_finalize(const struct sp_finalize_options *options, struct sp_finalize_re
 	sp_extsort_free(fin.calls);
 	sp_extsort_free(fin.samples);
 	sp_scratch_free(fin.stacks);
+	sp_finalizer_free_stacks(&fin);
 	if (r < 0) {
 		memcpy(ret_failure->path, fin.subject, sizeof(fin.subject));
 		sp_finalizer_remove_files(&fin);
@@ -343,5 +349,6 @@ void sp_finalize_result_free(struct sp_finalize_result *result)
 	free(result->files);
 	sp_recording_free(result->recording);
 	sp_cuts_free(&result->cuts);
+	free(result->stacks.unusable);
 	*result = (struct sp_finalize_result){0};
 }

@@ -34,6 +34,19 @@ struct sp_finalize_options {
 	bool (*cancelled)(void);
 };
 
+/* Of a recording with copies of stacks. */
+struct sp_finalize_stacks {
+	uint64_t copies;
+	uint64_t by_libdw;     /* its stack is in the files */
+	uint64_t short_copies; /* the tables' stack is: the copy ended before the stack did */
+	uint64_t failed;       /* the tables' stack is: libdw's ended early otherwise */
+	bool gave_up;	       /* libdw died too often */
+	struct sp_finalize_unusable {
+		const char *path, *reason; /* the end of a sentence */
+	} * unusable;			   /* files that libdw could not use */
+	size_t n_unusable;
+};
+
 struct sp_finalize_result {
 	struct sp_recording *recording;
 	struct sp_journal_facts facts;
@@ -41,8 +54,9 @@ struct sp_finalize_result {
 	uint64_t samples_outside; /* of them outside every region */
 	uint64_t duplicates;	  /* records that said the same call twice */
 	uint64_t reversed;	  /* calls whose end lay before their start: kept with length 0 */
-	struct sp_cuts cuts;	  /* calls in the files without an end of their own */
-	char **files;		  /* relative to the directory */
+	struct sp_finalize_stacks stacks;
+	struct sp_cuts cuts; /* calls in the files without an end of their own */
+	char **files;	     /* relative to the directory */
 	size_t n_files, files_room;
 	bool incomplete; /* the journal is damaged, or has no end: it is kept in any case */
 	bool journal_removed;

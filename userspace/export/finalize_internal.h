@@ -3,7 +3,7 @@
  * finalize_internal.h - what the parts of the finalizer share; for export/finalize*.c only.
  *
  * finalize.c reads the journal and drives; finalize_unit.c feeds the sinks of one unit,
- * finalize_samples.c with its samples; finalize_paths.c knows names and directories.
+ * finalize_samples.c with its samples; finalize_stacks.c unwinds copies; finalize_paths.c knows names and directories.
  */
 #ifndef SP_EXPORT_FINALIZE_INTERNAL_H
 #define SP_EXPORT_FINALIZE_INTERNAL_H
@@ -52,6 +52,7 @@ struct sp_finalizer {
 	struct sp_extsort *calls, *samples;
 	struct sp_scratch *stacks;
 	const struct sp_record *call, *sample; /* next ones, NULL at the end */
+	struct sp_finalizer_stacks *by_libdw;  /* NULL: the recording has no copies of stacks */
 	uint64_t done, last_progress_ns;       /* records written */
 	char subject[512];		       /* path that an error is about */
 };
@@ -92,6 +93,16 @@ int sp_finalizer_progress(struct sp_finalizer *finalizer, const char *what, doub
 			  struct sp_error *error);
 int sp_finalizer_next_call(struct sp_finalizer *finalizer, struct sp_error *error);
 int sp_finalizer_next_sample(struct sp_finalizer *finalizer, struct sp_error *error);
+
+/* Puts a sample among those that are sorted. */
+int sp_finalizer_sort_sample(struct sp_finalizer *finalizer, const struct sp_ev_sample *sample,
+			     const struct sp_event *event);
+/* Takes samples and copies of stacks, in order of the journal: open, add, end, free. */
+int sp_finalizer_open_stacks(struct sp_finalizer *finalizer);
+int sp_finalizer_add_sample(struct sp_finalizer *finalizer, unsigned stream,
+			    const struct sp_event *event);
+int sp_finalizer_end_stacks(struct sp_finalizer *finalizer);
+void sp_finalizer_free_stacks(struct sp_finalizer *finalizer);
 
 /* Writes all files of a unit; takes the unit's records, which are the next ones. */
 int sp_finalizer_write_unit(struct sp_finalizer *finalizer, uint32_t unit, struct sp_error *error);
