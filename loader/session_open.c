@@ -49,12 +49,17 @@ static size_t ring_bytes(uint64_t wanted, unsigned cpus)
 	return bytes;
 }
 
-/* A tenth of a second of samples, each with room for its whole stack. */
-static size_t sample_ring_bytes(unsigned hz)
+/* A fifth of a second of samples that all are as deep as can be, if the memory allows. */
+static size_t sample_ring_bytes(const struct sp_options *o, unsigned cpus)
 {
-	size_t bytes = 512u << 10;
+	size_t each = sizeof(struct sp_ev_sample) + SP_MAX_FRAMES * 8;
+	size_t bytes = 512u << 10, most = ring_bytes(0, cpus);
 
-	while (bytes < hz * (size_t)110 && bytes < 16u << 20)
+	if (o->kernel_stacks)
+		each += SP_MAX_KERNEL_FRAMES * 8;
+	if (o->stacks == SP_STACKS_DWARF)
+		each += sizeof(struct sp_ev_stack_copy) + 40 * 8 + o->copy_bytes;
+	while (bytes < o->hz * each / 5 && bytes < most)
 		bytes *= 2;
 	return bytes;
 }
@@ -66,7 +71,7 @@ static int open_bpf(struct sp_session *s)
 
 	s->sizes = (struct sp_bpf_options){
 		.call_ring_bytes = ring_bytes(s->options->ring_bytes, cpus ? cpus : 1),
-		.sample_ring_bytes = sample_ring_bytes(s->options->hz),
+		.sample_ring_bytes = sample_ring_bytes(s->options, cpus ? cpus : 1),
 		.control_ring_bytes = 4u << 20,
 		.max_sites = MAX_SITES,
 		.stacks = s->options->hz ? s->options->stacks : SP_STACKS_NONE,
