@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * bpf.c - loading, attaching and controlling the BPF programs.
- *
- * Kernel features are tried, never guessed from a version: uprobe_multi links (Linux 6.6), which
- * attach and close many probes at once, else one perf event for each probe.
+ * bpf.c - loading, attaching and controlling the BPF programs. What needs no skeleton stands in
+ * bpf_arm.c (probes) and bpf_unwind.c (tables).
  */
 #include "loader/bpf.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,26 +19,16 @@
 #include <bpf/libbpf.h>
 
 #include "formats/wire.h"
+#include "loader/bpf_arm.h"
 #include "loader/bpf_unwind.h"
-#include "loader/elf_limits.h"
 #include "sp_trace.skel.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/log.h"
 
-/* Not in the headers of Linux 6.1, which Debian 12 has; the values are the kernel's ABI. */
-#define BPF_TRACE_UPROBE_MULTI_ 48
-
-struct uprobe_multi_attr {
-	__u32 prog_fd, target_fd, attach_type, flags;
-	__u64 path, offsets, ref_ctr_offsets, cookies;
-	__u32 count, multi_flags, pid, reserved;
-};
-
 struct sp_bpf {
 	struct sp_trace_bpf *skel;
 	unsigned cpus, max_sites;
-	bool multi;
-	struct bpf_program *begin, *end; /* the variants that are loaded */
+	struct sp_bpf_prober prober;
 	int *sample_rings;		 /* by CPU */
 	uint64_t *calls;		 /* mapped: the queues of all CPUs */
 	struct sp_queue_ends *call_ends; /* mapped */
@@ -53,12 +39,6 @@ struct sp_bpf {
 	size_t sites_bytes;
 	struct sp_bpf_tables tables;
 	bool has_tables;
-};
-
-struct sp_armed {
-	int multi[2]; /* multi links of the begins and of the ends, or -1 */
-	size_t count;
-	struct bpf_link *links[];
 };
 
 static int on_libbpf_message(enum libbpf_print_level level, const char *format, va_list args)
@@ -72,34 +52,6 @@ static int on_libbpf_message(enum libbpf_print_level level, const char *format, 
 		sp_log_verbose("%s", line);
 	free(text);
 	return 0;
-}
-
-/* A multi link on a path that is no file: kernels that have such links say EBADF, others EINVAL. */
-static bool kernel_has_multi(void)
-{
-	struct bpf_insn insns[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_UPROBE_MULTI_);
-	sp_cleanup(sp_closep) int prog =
-		bpf_prog_load(BPF_PROG_TYPE_KPROBE, "sp_multi", "GPL", insns, 2, &opts);
-	uint64_t offset = 0;
-	struct uprobe_multi_attr attr = {
-		.prog_fd = (__u32)prog,
-		.attach_type = BPF_TRACE_UPROBE_MULTI_,
-		.path = (uintptr_t) "/",
-		.offsets = (uintptr_t)&offset,
-		.count = 1,
-	};
-	int link;
-
-	if (prog < 0)
-		return false;
-	link = (int)syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	if (link >= 0)
-		close(link);
-	return link < 0 && errno == EBADF;
 }
 
 static int make_rings(struct bpf_map *outer, unsigned cpus, size_t bytes, int **ret_fds)
@@ -166,17 +118,11 @@ static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 		.spaces = s->maps.spaces,
 	};
 	sp_bpf_tables_size(&b->tables, b->has_tables);
-	b->multi = kernel_has_multi();
-	b->begin = b->multi ? s->progs.sp_begin_multi : s->progs.sp_begin;
-	b->end = b->multi ? s->progs.sp_end_multi : s->progs.sp_end;
-	bpf_program__set_autoload(s->progs.sp_begin, !b->multi);
-	bpf_program__set_autoload(s->progs.sp_end, !b->multi);
-	bpf_program__set_autoload(s->progs.sp_begin_multi, b->multi);
-	bpf_program__set_autoload(s->progs.sp_end_multi, b->multi);
-	if (b->multi) {
-		bpf_program__set_expected_attach_type(b->begin, BPF_TRACE_UPROBE_MULTI_);
-		bpf_program__set_expected_attach_type(b->end, BPF_TRACE_UPROBE_MULTI_);
-	}
+	b->prober = (struct sp_bpf_prober){
+		.begin = {s->progs.sp_begin, s->progs.sp_begin_multi},
+		.end = {s->progs.sp_end, s->progs.sp_end_multi},
+	};
+	sp_bpf_prober_choose(&b->prober);
 	r = sp_trace_bpf__load(s);
 	if (r < 0) {
 		sp_log_error("the kernel refused the BPF programs: %s", strerror(-r));
@@ -283,7 +229,7 @@ int sp_bpf_lanes(const struct sp_bpf *b)
 
 bool sp_bpf_has_multi(const struct sp_bpf *b)
 {
-	return b->multi;
+	return b->prober.multi;
 }
 
 int sp_bpf_set_site(struct sp_bpf *b, unsigned site, uint64_t hash)
@@ -328,87 +274,10 @@ int sp_bpf_live(const struct sp_bpf *b)
 	return __atomic_load_n(&b->skel->bss->control.live, __ATOMIC_RELAXED);
 }
 
-/* One link for all probes of a kind. */
-static int arm_multi(const char *path, const struct sp_bpf_probe *probes, size_t count, bool end,
-		     struct bpf_program *program, int *ret_fd)
-{
-	uint64_t values[3][SP_ELF_LIMIT_PROBES]; /* offsets, semaphores, cookies */
-	struct uprobe_multi_attr attr = {
-		.prog_fd = (__u32)bpf_program__fd(program),
-		.attach_type = BPF_TRACE_UPROBE_MULTI_,
-		.path = (uintptr_t)path,
-		.offsets = (uintptr_t)values[0],
-		.ref_ctr_offsets = (uintptr_t)values[1],
-		.cookies = (uintptr_t)values[2],
-	};
-
-	for (size_t i = 0; i < count && attr.count < SP_ELF_LIMIT_PROBES; i++) {
-		if (probes[i].end != end)
-			continue;
-		values[0][attr.count] = probes[i].offset;
-		values[1][attr.count] = probes[i].semaphore_offset;
-		values[2][attr.count++] = probes[i].cookie;
-	}
-	if (!attr.count)
-		return 0;
-	*ret_fd = (int)syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	return *ret_fd < 0 ? -errno : 0;
-}
-
-static int arm_single(struct sp_bpf *b, const char *path, const struct sp_bpf_probe *probe,
-		      struct bpf_link **ret_link)
-{
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = probe->semaphore_offset,
-		    .bpf_cookie = probe->cookie);
-
-	*ret_link = bpf_program__attach_uprobe_opts(probe->end ? b->end : b->begin, -1, path,
-						    probe->offset, &opts);
-	return *ret_link ? 0 : -errno;
-}
-
 int sp_bpf_arm(struct sp_bpf *b, int fd, const struct sp_bpf_probe *probes, size_t count,
 	       struct sp_armed **ret_armed)
 {
-	struct sp_armed *armed = calloc(1, sizeof(*armed) + count * sizeof(armed->links[0]));
-	char path[64];
-	int r = 0;
-
-	if (!armed)
-		return -ENOMEM;
-	armed->multi[0] = armed->multi[1] = -1;
-	/* The descriptor, not a path, says which file is meant, in whatever mount namespace it is.
-	 * Ends first: an end without its begin is harmless. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (b->multi) {
-		r = arm_multi(path, probes, count, true, b->end, &armed->multi[1]);
-		if (r == 0)
-			r = arm_multi(path, probes, count, false, b->begin, &armed->multi[0]);
-	}
-	for (size_t i = 0; i < 2 * count && !b->multi && r == 0; i++) {
-		size_t k = i % count;
-
-		armed->count = count;
-		if (probes[k].end == (i < count))
-			r = arm_single(b, path, &probes[k], &armed->links[k]);
-	}
-	if (r < 0) {
-		sp_bpf_disarm(armed);
-		return r;
-	}
-	*ret_armed = armed;
-	return 0;
-}
-
-void sp_bpf_disarm(struct sp_armed *armed)
-{
-	if (!armed)
-		return;
-	for (int i = 0; i < 2; i++)
-		if (armed->multi[i] >= 0)
-			close(armed->multi[i]);
-	for (size_t i = 0; i < armed->count; i++)
-		bpf_link__destroy(armed->links[i]);
-	free(armed);
+	return sp_bpf_prober_arm(&b->prober, fd, probes, count, ret_armed);
 }
 
 struct sp_unwind_rule *sp_bpf_unwind_rules(const struct sp_bpf *b)
