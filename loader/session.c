@@ -252,7 +252,7 @@ static void raise_files(struct rlimit *ret_before)
 int sp_session_run(const struct sp_options *options)
 {
 	struct sp_session s = {.options = options, .signals = -1, .output = {.directory_fd = -1}};
-	int status = 1, priority = getpriority(PRIO_PROCESS, 0), r;
+	int status = 1, r;
 
 	raise_files(&s.files);
 	r = sp_session_open(&s);
@@ -265,16 +265,13 @@ int sp_session_run(const struct sp_options *options)
 			status = sp_command_status(s.command);
 	}
 	if (r == 0) {
-		/* Rings fill while we wait for a CPU. Not before the command is forked, nor beyond
-		 * the recording: what we start is to run as it would without us. */
-		(void)setpriority(PRIO_PROCESS, 0, -10);
 		s.began = sp_now();
 		sp_session_write_facts(&s);
 		if (s.options->pid_count)
 			sp_log_info("recording; Ctrl-C ends it");
 		record(&s);
 		stop(&s);
-		(void)setpriority(PRIO_PROCESS, 0, priority);
+		sp_session_hurry(&s, false);
 		say_end(&s);
 		status = convert(&s);
 		if (s.failed)

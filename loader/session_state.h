@@ -50,7 +50,7 @@ struct sp_session {
 	struct sp_command *command;
 	struct sp_bpf_options sizes;
 	const char *sample_event;
-	int signals;
+	int signals, priority; /* as it was when we started */
 	uint64_t start, began; /* ns: of the recording, and since when its targets run in it */
 	uint64_t next_check, next_minute;
 	struct sp_progress progress;
@@ -66,8 +66,12 @@ void sp_session_finish(struct sp_session *session, const char *format, ...)
 
 /* Rights, output, BPF, the self-test, rings and streams: nothing touches the program yet. */
 int sp_session_open(struct sp_session *session);
-/* Finds or starts the program, with its probes armed. */
+/* Finds or starts the program, with its probes armed. From then on we hurry. */
 int sp_session_start_targets(struct sp_session *session);
+/* Rings fill, and stacks have no tables yet, while we wait for a CPU: so we are served before
+ * others. Not before the command is forked, nor beyond the recording: what we start is to run as it
+ * would without us. */
+void sp_session_hurry(struct sp_session *session, bool on);
 void sp_session_write_facts(struct sp_session *session);
 void sp_session_say_without_probes(const char *what);
 
