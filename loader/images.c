@@ -15,6 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "loader/archive.h"
 #include "loader/elf_limits.h"
 #include "loader/elfscan.h"
 #include "loader/filekey.h"
@@ -32,7 +33,8 @@ struct image {
 struct sp_images {
 	struct sp_bpf *bpf;
 	struct sp_recorder *recorder;
-	struct sp_unwind *unwind; /* NULL: stacks need no tables */
+	struct sp_unwind *unwind;   /* NULL: stacks need no tables */
+	struct sp_archive *archive; /* NULL: files are not kept */
 	struct sp_elfscan *scan;
 	struct image *list;
 	size_t count, room, armed, sites;
@@ -90,6 +92,11 @@ void sp_images_set_fast(struct sp_images *images, bool fast)
 void sp_images_set_unwind(struct sp_images *images, struct sp_unwind *unwind)
 {
 	images->unwind = unwind;
+}
+
+void sp_images_set_archive(struct sp_images *images, struct sp_archive *archive)
+{
+	images->archive = archive;
 }
 
 /* Its number in the recording, 0 for a new one. */
@@ -331,6 +338,9 @@ static int take_image(struct sp_images *images, struct found *f, size_t index, s
 	write_events(images, f, path, (uint32_t)images->count);
 	if (images->unwind)
 		sp_unwind_add_file(images->unwind, fd, path, (uint32_t)images->count);
+	if (images->archive &&
+	    sp_archive_add(images->archive, fd, path, f->build_id, (uint32_t)images->count) < 0)
+		sp_log_warning("%s will not be in the archive: out of memory", path);
 	return 0;
 }
 

@@ -26,6 +26,9 @@ void sp_images_set_fast(struct sp_images *images, bool fast);
 /* Each file is also handed to @unwind, as often as it is added. */
 struct sp_unwind;
 void sp_images_set_unwind(struct sp_images *images, struct sp_unwind *unwind);
+/* Each file is also held for @archive; NULL: none is. */
+struct sp_archive;
+void sp_images_set_archive(struct sp_images *images, struct sp_archive *archive);
 
 /* Looks at files, known or new; scans and arms the new ones together. Takes over the descriptors.
  * @paths are what they are called; @since, if not NULL, when they began to run (ns; 0 for one that was held

@@ -99,31 +99,6 @@ static void record(struct sp_session *s)
 	}
 }
 
-static void write_kernel_symbol(void *recorder, uint64_t address, uint64_t end, const char *name,
-				const char *module)
-{
-	struct sp_ev_kernel_symbol ev = {
-		.head = {.type = SP_EV_kernel_symbol}, .address = address, .end = end};
-
-	sp_recorder_add_text(recorder, &ev.head, name, module, NULL);
-}
-
-/* Before anything of ours is unloaded: programs of BPF are functions of the kernel, too. */
-static void name_kernel_functions(struct sp_session *s)
-{
-	struct sp_kallsyms_counts counts;
-	struct sp_error err = {0};
-
-	if (!s->kallsyms)
-		return;
-	if (sp_kallsyms_resolve(s->kallsyms, write_kernel_symbol, s->recorder, &counts, &err) < 0) {
-		sp_log_warning("functions of the kernel have no names: %s", err.text);
-		return;
-	}
-	sp_log_verbose("kernel: %zu of %zu addresses have a name%s", counts.named, counts.addresses,
-		       counts.dropped ? "; more were not looked up" : "");
-}
-
 static void stop(struct sp_session *s)
 {
 	uint64_t time = 0;
@@ -143,7 +118,7 @@ static void stop(struct sp_session *s)
 	sp_recorder_lost(s->recorder, SP_LOSS_CALL_RING_FULL, -1, sp_rings_unread(s->rings));
 	sp_recorder_losses(s->recorder, s->bpf);
 	sp_recorder_lost(s->recorder, SP_LOSS_PROGRAM_SKIPPED, -1, sp_bpf_skipped(s->bpf));
-	name_kernel_functions(s);
+	sp_session_write_for_symbols(s);
 	sp_recorder_clock(s->recorder);
 	sp_recorder_meta(s->recorder, "stop_ns", "%llu", (unsigned long long)time);
 	sp_recorder_meta(s->recorder, "stop_reason", "%s", s->reason);
@@ -209,6 +184,7 @@ static void close_session(struct sp_session *s)
 	sp_images_free(s->selftest.images);
 	sp_unwind_free(s->unwind);
 	sp_kallsyms_free(s->kallsyms);
+	sp_archive_free(s->archive);
 	sp_recorder_free(s->recorder);
 	sp_bpf_free(s->bpf);
 	sp_command_free(s->command);

@@ -125,6 +125,8 @@ static int open_streams(struct sp_session *s)
 		open_unwind(s);
 	if (r == 0 && s->sizes.kernel_stacks && s->sizes.stacks != SP_STACKS_NONE)
 		r = sp_kallsyms_new(NULL, &s->kallsyms);
+	if (r == 0 && s->options->archive)
+		r = sp_archive_new(s->output.directory_fd, &s->identity, &s->archive);
 	if (r == 0)
 		r = sp_images_new(s->bpf, s->recorder, &s->images);
 	if (r == 0)
@@ -136,6 +138,7 @@ static int open_streams(struct sp_session *s)
 	if (r == 0) {
 		sp_images_set_fast(s->images, s->selftest.fast);
 		sp_images_set_unwind(s->images, s->unwind);
+		sp_images_set_archive(s->images, s->archive);
 	}
 	return r;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * session_state.h - a session's parts, for the files that make it up: session_open.c (everything up
- * to the first region), session_round.c (one round of reading) and session.c (the loop and the
- * end).
+ * to the first region), session_round.c (one round of reading), session_symbols.c (what symbols will
+ * need) and session.c (the loop and the end).
  */
 #ifndef SP_LOADER_SESSION_STATE_H
 #define SP_LOADER_SESSION_STATE_H
@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
+#include "loader/archive.h"
 #include "loader/bpf.h"
 #include "loader/command.h"
 #include "loader/hold.h"
@@ -41,6 +42,7 @@ struct sp_session {
 	struct sp_unwind *unwind; /* NULL: stacks are not followed by tables */
 	struct sp_stacks stacks;
 	struct sp_kallsyms *kallsyms; /* NULL: no kernel stacks */
+	struct sp_archive *archive;   /* NULL: files are not kept */
 	struct sp_images *images;
 	struct sp_processes *processes;
 	struct sp_sideband *sideband;
@@ -74,6 +76,10 @@ int sp_session_start_targets(struct sp_session *session);
 void sp_session_hurry(struct sp_session *session, bool on);
 void sp_session_write_facts(struct sp_session *session);
 void sp_session_say_without_probes(const char *what);
+
+/* session_symbols.c: at the end, what symbols will need of this machine: names of kernel functions,
+ * copies of files. */
+void sp_session_write_for_symbols(struct sp_session *session);
 
 /* session_round.c */
 

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * archive_test.c - what is copied and what is not, under which names, and that no link is followed.
+ * As root also: on behalf of a user.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "loader/archive.h"
+#include "tests/loader/check.h"
+
+static char directory[] = "/tmp/sp-archive-XXXXXX";
+static struct sp_identity self;
+static char told[4096]; /* a line a file */
+static unsigned asked, ask_until = UINT32_MAX;
+
+static void wrote(void *arg, uint32_t image, uint64_t size, int error, const char *path,
+		  const char *name, const char *why)
+{
+	size_t at = strlen(told);
+
+	(void)arg;
+	(void)name;
+	CHECK((error != 0) == (why[0] != 0) && (error == 0) == (path[0] != 0), "%d '%s' '%s'",
+	      error, why, path);
+	snprintf(told + at, sizeof(told) - at, "%u %llu %d %s\n", image, (unsigned long long)size,
+		 error, path);
+}
+
+static int go_on(void *arg)
+{
+	(void)arg;
+	return ++asked > ask_until ? -EINTR : 0;
+}
+
+static const struct sp_archive_ops ops = {wrote, go_on};
+
+static char *in(const char *name)
+{
+	static char path[8][256];
+	static unsigned next;
+	char *at = path[next++ % 8];
+
+	snprintf(at, sizeof(path[0]), "%s/%s", directory, name);
+	return at;
+}
+
+/* A file that begins like ELF, and is told apart by what follows. */
+static void make(const char *name, const char *content, size_t size)
+{
+	FILE *file = fopen(in(name), "w");
+
+	if (!file || fputs(content, file) < 0 || fclose(file) || truncate(in(name), (off_t)size))
+		abort();
+}
+
+static int open_file(const char *name)
+{
+	int fd = open(in(name), O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		abort();
+	return fd;
+}
+
+static struct sp_archive *begin(const char *recording, const struct sp_identity *identity,
+				int *ret_fd)
+{
+	struct sp_archive *archive = NULL;
+
+	mkdir(in(recording), 0777);
+	chmod(in(recording), 0777);
+	*ret_fd = open(in(recording), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CHECK(sp_archive_new(*ret_fd, identity, &archive) == 0, "no archive");
+	told[0] = 0;
+	asked = 0;
+	return archive;
+}
+
+static void add(struct sp_archive *archive, const char *name, const char *path, const char *id,
+		uint32_t image)
+{
+	int fd = open_file(name), r = sp_archive_add(archive, fd, path, id, image);
+
+	CHECK(r == 0, "%d", r);
+	close(fd);
+}
+
+static struct sp_archive_counts end(struct sp_archive *archive, int fd)
+{
+	struct sp_archive_counts counts;
+
+	sp_archive_write(archive, &ops, NULL, &counts);
+	sp_archive_free(archive);
+	close(fd);
+	return counts;
+}
+
+static bool same(const char *a, const char *b)
+{
+	char command[1024];
+
+	snprintf(command, sizeof(command), "cmp -s '%s' '%s'", in(a), in(b));
+	return system(command) == 0;
+}
+
+static void test_names(void)
+{
+	int fd;
+	struct sp_archive *archive = begin("names", &self, &fd);
+	struct sp_archive_counts counts;
+
+	make("a", "\177ELF a", 70000);
+	make("b", "\177ELF b", 20u << 20); /* with a hole */
+	make("c", "#!/bin/sh", 100);
+	make("d", "\177ELF d", 7);
+	add(archive, "a", "/usr/bin/a", "00ff", 1);
+	add(archive, "b", "/x/lib b;$(rm -rf).so (deleted)", "", 2);
+	add(archive, "c", "/usr/bin/script", "", 3);  /* no ELF file */
+	add(archive, "d", "/elsewhere/a", "00ff", 4); /* another with this build-id */
+	add(archive, "d", "../../etc/passwd", "../x", 5);
+	add(archive, "d", "", "", 6);
+	unlink(in("a"));
+	counts = end(archive, fd);
+	CHECK(counts.copied == 5 && !counts.left && counts.bytes == 70000 + (20u << 20) + 21,
+	      "%zu %zu %llu", counts.copied, counts.left, (unsigned long long)counts.bytes);
+	CHECK(!strcmp(told, "1 70000 0 archive/00ff-a\n"
+			    "2 20971520 0 archive/image2-lib_b___rm_-rf_.so\n"
+			    "4 7 0 archive/00ff-4-a\n"
+			    "5 7 0 archive/image5-passwd\n"
+			    "6 7 0 archive/image6-\n"),
+	      "%s", told);
+	make("a", "\177ELF a", 70000);
+	CHECK(same("a", "names/archive/00ff-a"), "a differs");
+	CHECK(same("b", "names/archive/image2-lib_b___rm_-rf_.so"), "b differs");
+	CHECK(same("d", "names/archive/00ff-4-a"), "d differs");
+}
+
+static void test_limits(void)
+{
+	int fd;
+	struct sp_archive *archive = begin("limits", &self, &fd);
+	struct sp_archive_counts counts;
+
+	make("big", "\177ELF", 1u << 20);
+	sp_archive_limit(archive, 3 << 19, 3);
+	add(archive, "big", "/big1", "", 1);
+	add(archive, "big", "/big2", "", 2);
+	add(archive, "d", "/d", "", 3);
+	add(archive, "d", "/d", "", 4);
+	counts = end(archive, fd);
+	CHECK(counts.copied == 2 && counts.left == 2, "%zu %zu", counts.copied, counts.left);
+	CHECK(strstr(told, "2 1048576 -27 \n") && strstr(told, "4 7 -24 \n"), "%s", told);
+
+	/* Changed while it was held. */
+	archive = begin("changed", &self, &fd);
+	add(archive, "big", "/big", "", 1);
+	make("big", "\177ELF", 1 << 19);
+	counts = end(archive, fd);
+	CHECK(counts.left == 1 && strstr(told, "1 1048576 -116 \n"), "%s", told);
+
+	/* Interrupted in the middle: no half a file is left, and nothing more is tried. */
+	archive = begin("interrupted", &self, &fd);
+	add(archive, "b", "/b", "", 1);
+	add(archive, "d", "/d", "", 2);
+	ask_until = 1;
+	counts = end(archive, fd);
+	ask_until = UINT32_MAX;
+	CHECK(!counts.copied && counts.left == 2 && asked == 2, "%s %u", told, asked);
+	CHECK(rmdir(in("interrupted/archive")) == 0, "something is left: %s", strerror(errno));
+
+	archive = begin("nothing", &self, &fd);
+	counts = end(archive, fd);
+	CHECK(!counts.copied && !counts.left && rmdir(in("nothing")) == 0, "a folder was made");
+}
+
+static void test_links(void)
+{
+	int fd;
+	struct sp_archive *archive = begin("links", &self, &fd);
+	struct sp_archive_counts counts;
+
+	/* The folder is a link. */
+	mkdir(in("elsewhere"), 0777);
+	CHECK(symlink(in("elsewhere"), in("links/archive")) == 0, "%s", strerror(errno));
+	add(archive, "d", "/d", "ab", 1);
+	counts = end(archive, fd);
+	CHECK(!counts.copied && counts.left == 1 && rmdir(in("elsewhere")) == 0, "%s", told);
+
+	/* The file is one, under both names. */
+	unlink(in("links/archive"));
+	mkdir(in("links/archive"), 0777);
+	make("victim", "as it was", 9);
+	CHECK(symlink(in("victim"), in("links/archive/ab-d")) == 0 &&
+		      symlink(in("victim"), in("links/archive/ab-1-d")) == 0,
+	      "%s", strerror(errno));
+	archive = begin("links", &self, &fd);
+	add(archive, "d", "/d", "ab", 1);
+	counts = end(archive, fd);
+	CHECK(!counts.copied && strstr(told, "1 7 -17 \n"), "%s", told);
+	make("copy", "as it was", 9);
+	CHECK(same("victim", "copy"), "the victim was written to");
+}
+
+/* Root records for a user: files are the user's, and what the user may not read is not copied. */
+static void test_user(void)
+{
+	struct sp_identity user = {.uid = 65534, .gid = 65534, .changed = true};
+	struct sp_archive_counts counts;
+	struct sp_archive *archive;
+	struct stat st;
+	int fd;
+
+	if (geteuid() != 0) {
+		printf("not root: what root does for a user is not tried\n");
+		return;
+	}
+	archive = begin("user", &user, &fd);
+	chmod(directory, 0755);
+	make("secret", "\177ELF secret", 100);
+	chmod(in("secret"), 0700);
+	make("open", "\177ELF open", 100);
+	chmod(in("open"), 0755);
+	add(archive, "secret", "/secret", "", 1);
+	add(archive, "open", "/open", "", 2);
+	counts = end(archive, fd);
+	CHECK(geteuid() == 0, "not root any more");
+	CHECK(counts.copied == 1 && strstr(told, "1 100 -13 \n"), "%s", told);
+	CHECK(stat(in("user/archive/image2-open"), &st) == 0 && st.st_uid == 65534 &&
+		      st.st_gid == 65534,
+	      "not the user's");
+	/* A directory that the user may not write to. */
+	archive = begin("roots", &user, &fd);
+	chmod(in("roots"), 0755);
+	add(archive, "open", "/open", "", 2);
+	counts = end(archive, fd);
+	CHECK(!counts.copied && strstr(told, "2 100 -13 \n"), "%s", told);
+}
+
+int main(void)
+{
+	char command[64];
+
+	if (!mkdtemp(directory))
+		return 1;
+	self = (struct sp_identity){.uid = getuid(), .gid = getgid()};
+	test_names();
+	test_limits();
+	test_links();
+	test_user();
+	snprintf(command, sizeof(command), "rm -r %s", directory);
+	return system(command) != 0 || check_done();
+}
