@@ -27,6 +27,7 @@ struct sp_symbols_options {
 	const char *debug_path;	 /* where to search separate debug files; NULL: as debuggers do */
 	unsigned int jobs;	 /* modules read at a time; 0: one for each CPU, at most 8 */
 	unsigned int patience_s; /* a module without progress for so long is given up; 0: 60 */
+	unsigned int limit_s;	 /* for all modules of a resolve together; 0: none */
 	bool keep_clones; /* tell solve.constprop.0 from solve in readable names */
 	bool in_process; /* no child processes: for tests; a crash of libdw is then one of ours */
 	/* Called now and then while resolving, or NULL. */
@@ -86,6 +87,8 @@ int sp_symbols_add(struct sp_symbols *symbols, uint32_t module, uint64_t address
 
 /* Looks up all that was added. Fails only without memory or processes. */
 int sp_symbols_resolve(struct sp_symbols *symbols);
+/* Whether the last resolve reached its limit, so that some addresses are unknown that need not be. */
+bool sp_symbols_ran_out_of_time(const struct sp_symbols *symbols);
 
 /* Never NULL: what is not known, or was not resolved, has one frame, "??" at "??":0. */
 const struct sp_symbol *sp_symbols_find(const struct sp_symbols *symbols, uint32_t module,

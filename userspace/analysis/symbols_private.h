@@ -30,6 +30,7 @@ struct sp_symbols {
 	struct sp_symbols_file *modules; /* by the number of "build-id path" in keys */
 	size_t n_modules, modules_capacity;
 	size_t done, total; /* addresses */
+	bool ran_out_of_time;
 	const char *unknown_text;
 	struct sp_frame unknown_frame;
 	struct sp_symbol unknown;

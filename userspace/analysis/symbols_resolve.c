@@ -260,14 +260,21 @@ int sp_symbols_resolve(struct sp_symbols *symbols)
 {
 	struct job jobs[MAX_JOBS];
 	size_t n_jobs = 0, next = 0;
+	time_t started = now_s();
 	int r = 0;
 
+	symbols->ran_out_of_time = false;
 	symbols->done = symbols->total = 0;
 	for (size_t i = 0; i < symbols->n_modules; i++) {
 		sift_pending(&symbols->modules[i]);
 		symbols->total += symbols->modules[i].n_pending;
 	}
 	while (r == 0 && (n_jobs || next < symbols->n_modules)) {
+		if (symbols->options.limit_s &&
+		    now_s() - started >= (time_t)symbols->options.limit_s) {
+			symbols->ran_out_of_time = true;
+			break;
+		}
 		while (r == 0 && n_jobs < symbols->options.jobs && next < symbols->n_modules) {
 			struct sp_symbols_file *module = &symbols->modules[next++];
 
@@ -291,4 +298,9 @@ int sp_symbols_resolve(struct sp_symbols *symbols)
 	while (n_jobs)
 		finish_job(&jobs[--n_jobs], "given up");
 	return r;
+}
+
+bool sp_symbols_ran_out_of_time(const struct sp_symbols *symbols)
+{
+	return symbols->ran_out_of_time;
 }
