@@ -58,6 +58,14 @@ static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **ret_thread)
 	return true;
 }
 
+/* Whether the thread is in a system call, or just out of one: the instruction leaves the address
+ * behind it in rcx. That may be no part of the function any more (rt_sigreturn), so rules are
+ * looked up for the instruction itself. */
+static bool in_system_call(const struct sp_dwarf_copy *copy)
+{
+	return copy->n_registers == 17 && copy->registers[2] == copy->registers[16];
+}
+
 static bool set_registers(Dwfl_Thread *thread, void *arg)
 {
 	const struct sp_dwarf_walker *walker = arg;
@@ -68,7 +76,7 @@ static bool set_registers(Dwfl_Thread *thread, void *arg)
 
 	if (!dwfl_thread_state_registers(thread, 0, n, copy->registers))
 		return false;
-	dwfl_thread_state_register_pc(thread, copy->registers[address]);
+	dwfl_thread_state_register_pc(thread, copy->registers[address] - in_system_call(copy));
 	return true;
 }
 
@@ -144,7 +152,8 @@ static bool is_exact(const struct sp_dwarf_walker *walker, uint32_t frame)
 /* The address that rules hold for: that of the call, not of what follows it. */
 static uint64_t rule_address(const struct sp_dwarf_walker *walker, uint32_t frame)
 {
-	return walker->stack->frame[frame] - !is_exact(walker, frame);
+	return walker->stack->frame[frame] -
+	       (frame ? !is_exact(walker, frame) : in_system_call(walker->copy));
 }
 
 static int stop(struct sp_dwarf_walker *walker, enum sp_stack_end end)
@@ -178,7 +187,7 @@ static int on_frame(Dwfl_Frame *state, void *arg)
 		return stop(walker, SP_STACK_COMPLETE);
 	if (n == SP_MAX_FRAMES)
 		return stop(walker, SP_STACK_TRUNCATED);
-	stack->frame[n] = pc;
+	stack->frame[n] = n ? pc : walker->copy->registers[walker->n_registers - 1];
 	walker->missing = sp_dwarf_space_need(walker->space, pc - !!n, walker->copy->time);
 	if (walker->missing == SP_STACK_NO_MAPPING && n)
 		walker->missing = sp_dwarf_space_need(walker->space, pc, walker->copy->time);
