@@ -61,7 +61,7 @@ struct sp_cfi_cie {
 	struct sp_cfi_state initial;
 };
 
-/* What is known of @e_machine, or NULL. */
+/* What is known of @e_machine, or NULL (unwind_cie.c, as the next two). */
 const struct sp_cfi_machine *sp_cfi_machine_find(uint16_t e_machine);
 
 /* Takes a CIE apart; a CIE that cannot be understood is not usable. */
@@ -82,7 +82,11 @@ typedef int (*sp_cfi_row_cb)(uint64_t pc, const struct sp_unwind_rule *rule, voi
 int sp_cfi_run(const struct sp_cfi_cie *cie, uint64_t start, uint64_t end, struct sp_bytes program,
 	       sp_cfi_row_cb cb, void *arg);
 
-/* The rule of a state, in one form for all that mean the same. */
+/* Runs the program of a CIE, which becomes its initial state. -ENOTSUP where it is not understood.
+ */
+int sp_cfi_run_initial(struct sp_cfi_cie *cie, struct sp_bytes program);
+
+/* The rule of a state (unwind_rule.c), in one form for all that mean the same. */
 struct sp_unwind_rule sp_cfi_rule(const struct sp_cfi_cie *cie, const struct sp_cfi_state *state);
 
 /* Reads an expression (unwind_expr.c): that of a CFA, or that of a register's place in memory. */

@@ -143,7 +143,9 @@ int sp_unwind_sections_read(struct sp_elf_file *file, struct sp_unwind_section *
 		if (!strcmp(name, ".eh_frame"))
 			r = read_section(file, scn, &sh, name, ret_eh_frame, err);
 		else if (!strcmp(name, ".debug_frame") || !strcmp(name, ".zdebug_frame"))
-			r = read_section(file, scn, &sh, name, ret_debug_frame, err);
+			/* .eh_frame can do without, and a table is better than none: @err says it.
+			 */
+			(void)read_section(file, scn, &sh, name, ret_debug_frame, err);
 	}
 	ret_debug_frame->address = 0;
 	if (r == 0 && !ret_eh_frame->bytes)

@@ -24,7 +24,8 @@ struct sp_unwind_section {
 	bool open_end; /* where it ends is not known: it is followed by something else */
 };
 
-/* Both kinds; size 0 where there is none. Release them by free(bytes). */
+/* Both kinds; size 0 where there is none. Release them by free(bytes). A .debug_frame that cannot
+ * be read is as good as none, and @err says why. */
 int sp_unwind_sections_read(struct sp_elf_file *file, struct sp_unwind_section *ret_eh_frame,
 			    struct sp_unwind_section *ret_debug_frame, struct sp_error *err);
 

@@ -21,12 +21,12 @@
 #include "loader/helpers/elf_file.h"
 #include "loader/helpers/unwind_cfi.h"
 #include "loader/helpers/unwind_extra.h"
+#include "loader/helpers/unwind_fdes.h"
 #include "loader/helpers/unwind_file.h"
+#include "loader/helpers/unwind_rows.h"
 #include "userspace/base/array.h"
 
-#define MAX_FDES (4u << 20)
 #define MAX_CIES (1u << 20)
-#define RULE_SLOTS 16384u /* a power of two, twice SP_UNWIND_LIMIT_RULES */
 
 struct cie {
 	uint64_t offset; /* in its section */
@@ -39,31 +39,16 @@ struct cies {
 	size_t last; /* that was asked for */
 };
 
-struct fde {
-	uint64_t start, end;
-	uint64_t from; /* begins to count, at start or later */
-	const struct sp_cfi_cie *cie;
-	const uint8_t *program;
-	uint32_t bytes;
-};
-
-struct fdes {
-	struct fde *at;
-	size_t count, room;
-};
-
 struct maker {
 	struct sp_elf_file file;
 	const struct sp_cfi_machine *machine;
 	struct sp_unwind_section section[2]; /* .eh_frame, .debug_frame */
 	struct cies cies[2];
-	struct fdes fdes[2];
+	struct sp_unwind_fdes fdes[2];
 	struct sp_cfi_cie extra_cie;
 	struct sp_unwind_table *table;
-	size_t rows_room, rules_room;
-	uint16_t slots[RULE_SLOTS]; /* number of the rule + 1 */
-	uint64_t from;		    /* of the FDE at hand */
-	bool rules_full;
+	struct sp_unwind_rows rows;
+	uint64_t from; /* of the FDE at hand */
 	struct sp_error *err;
 };
 
@@ -118,28 +103,13 @@ static bool is_code(const struct sp_elf_file *file, uint64_t start, uint64_t end
 	       sp_elf_file_offset(file, start, end - start, PF_X, &unused) == 0;
 }
 
-static int push_fde(struct maker *m, struct fdes *fdes, struct fde fde)
-{
-	struct fde *grown;
-
-	if (fdes->count == MAX_FDES)
-		return sp_error_set(m->err, -SP_E_COUNT, 0,
-				    "its call frame information has more than %u FDEs", MAX_FDES);
-	grown = sp_array_grow(fdes->at, fdes->count, &fdes->room, sizeof(fde));
-	if (!grown)
-		return no_memory(m);
-	fdes->at = grown;
-	fdes->at[fdes->count++] = fde;
-	return 0;
-}
-
 static int add_fde(struct maker *m, size_t which, const Dwarf_FDE *entry)
 {
 	const struct sp_unwind_section *section = &m->section[which];
 	const struct sp_cfi_cie *cie = find_cie(&m->cies[which], entry->CIE_pointer);
 	struct sp_bytes in = {entry->start, entry->end, false};
 	uint64_t place = section->address + (uint64_t)(entry->start - section->bytes);
-	struct fde fde = {.cie = cie};
+	struct sp_unwind_fde fde = {.cie = cie};
 	uint64_t length;
 
 	if (!cie || !sp_cfi_read_address(&in, cie->encoding, place, &fde.start) ||
@@ -153,7 +123,7 @@ static int add_fde(struct maker *m, size_t which, const Dwarf_FDE *entry)
 	fde.from = fde.start;
 	fde.program = in.at;
 	fde.bytes = (uint32_t)(in.end - in.at);
-	return push_fde(m, &m->fdes[which], fde);
+	return sp_unwind_fdes_add(&m->fdes[which], &fde, m->err);
 }
 
 /* All entries of one kind. CIEs first: an FDE may stand before its own. */
@@ -188,94 +158,6 @@ static int walk(struct maker *m, size_t which, bool cies)
 	return r;
 }
 
-/* ---- their order ---- */
-
-/* By start, stable: the linker has sorted most of them, and qsort() may take calls that are
- * forbidden here. */
-static void merge_runs(const struct fde *from, struct fde *to, size_t n, size_t width)
-{
-	for (size_t low = 0; low < n; low += 2 * width) {
-		size_t middle = low + width < n ? low + width : n;
-		size_t high = low + 2 * width < n ? low + 2 * width : n;
-		size_t a = low, b = middle;
-
-		for (size_t i = low; i < high; i++)
-			to[i] = b == high || (a < middle && from[a].start <= from[b].start)
-					? from[a++]
-					: from[b++];
-	}
-}
-
-static int sort(struct maker *m, struct fdes *fdes)
-{
-	struct fde *other;
-	size_t sorted = 1;
-
-	while (sorted < fdes->count && fdes->at[sorted - 1].start <= fdes->at[sorted].start)
-		sorted++;
-	if (sorted >= fdes->count)
-		return 0;
-	other = malloc(fdes->room * sizeof(*other));
-	if (!other)
-		return no_memory(m);
-	for (size_t width = 1; width < fdes->count; width *= 2) {
-		struct fde *was = fdes->at;
-
-		merge_runs(was, other, fdes->count, width);
-		fdes->at = other;
-		other = was;
-	}
-	free(other);
-	return 0;
-}
-
-/* Makes them disjoint. */
-static void cut(struct fdes *fdes)
-{
-	uint64_t end = 0;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < fdes->count; i++) {
-		struct fde fde = fdes->at[i];
-
-		if (fde.end <= end)
-			continue;
-		if (fde.from < end)
-			fde.from = end;
-		end = fde.end;
-		fdes->at[kept++] = fde;
-	}
-	fdes->count = kept;
-}
-
-/* Of .debug_frame, what lies wholly in the gaps of .eh_frame. Both are sorted and disjoint. */
-static void keep_in_gaps(const struct fdes *eh, struct fdes *debug)
-{
-	size_t kept = 0, next = 0;
-
-	for (size_t i = 0; i < debug->count; i++) {
-		struct fde fde = debug->at[i];
-
-		while (next < eh->count && eh->at[next].end <= fde.from)
-			next++;
-		if (next == eh->count || eh->at[next].from >= fde.end)
-			debug->at[kept++] = fde;
-	}
-	debug->count = kept;
-}
-
-/* Leaves of @fde what lies before the first of @fdes that is in its way. */
-static void shorten(const struct fdes *fdes, struct fde *fde)
-{
-	for (size_t i = 0; i < fdes->count && fde->start < fde->end; i++) {
-		if (fdes->at[i].end <= fde->start)
-			continue;
-		if (fdes->at[i].from < fde->end)
-			fde->end = fdes->at[i].from;
-		return;
-	}
-}
-
 /* Code that nobody describes, but that is known: for the gaps of both. */
 static int add_extras(struct maker *m)
 {
@@ -285,126 +167,38 @@ static int add_extras(struct maker *m)
 
 	m->extra_cie = sp_unwind_extra_cie(m->machine);
 	for (size_t i = 0; i < n && r == 0; i++) {
-		struct fdes before = {.at = m->fdes[1].at, .count = described};
-		struct fde fde = {.start = extras[i].start,
-				  .end = extras[i].end,
-				  .from = extras[i].start,
-				  .cie = &m->extra_cie,
-				  .program = extras[i].program.at};
+		struct sp_unwind_fdes before = {.at = m->fdes[1].at, .count = described};
+		struct sp_unwind_fde fde = {.start = extras[i].start,
+					    .end = extras[i].end,
+					    .from = extras[i].start,
+					    .cie = &m->extra_cie,
+					    .program = extras[i].program.at};
 
 		fde.bytes = (uint32_t)(extras[i].program.end - extras[i].program.at);
-		shorten(&m->fdes[0], &fde);
-		shorten(&before, &fde);
+		sp_unwind_fdes_shorten(&m->fdes[0], &fde);
+		sp_unwind_fdes_shorten(&before, &fde);
 		if (is_code(&m->file, fde.start, fde.end))
-			r = push_fde(m, &m->fdes[1], fde);
+			r = sp_unwind_fdes_add(&m->fdes[1], &fde, m->err);
 	}
-	if (r == 0)
-		r = sort(m, &m->fdes[1]);
-	if (r == 0)
-		cut(&m->fdes[1]);
-	return r;
-}
-
-/* ---- rows ---- */
-
-static uint32_t hash_rule(const struct sp_unwind_rule *rule)
-{
-	uint32_t words[3], hash = 0;
-
-	memcpy(words, rule, sizeof(words));
-	for (size_t i = 0; i < 3; i++)
-		hash = (hash ^ words[i]) * 0x9e3779b1u, hash ^= hash >> 15;
-	return hash;
-}
-
-static int add_rule(struct maker *m, const struct sp_unwind_rule *rule, uint16_t *ret_number)
-{
-	struct sp_unwind_table *table = m->table;
-	uint32_t slot = hash_rule(rule) & (RULE_SLOTS - 1);
-	struct sp_unwind_rule *grown;
-
-	for (; m->slots[slot]; slot = (slot + 1) & (RULE_SLOTS - 1)) {
-		if (memcmp(&table->rules_at[m->slots[slot] - 1], rule, sizeof(*rule)))
-			continue;
-		*ret_number = (uint16_t)(m->slots[slot] - 1);
-		return 0;
-	}
-	/* The last one is kept for what finds no place. */
-	if (table->rules >= SP_UNWIND_LIMIT_RULES - 1 && rule->kind != SP_UNWIND_UNSUPPORTED) {
-		m->rules_full = true;
-		return add_rule(m, &(struct sp_unwind_rule){.kind = SP_UNWIND_UNSUPPORTED},
-				ret_number);
-	}
-	grown = sp_array_grow(table->rules_at, table->rules, &m->rules_room, sizeof(*grown));
-	if (!grown)
-		return no_memory(m);
-	table->rules_at = grown;
-	grown[table->rules] = *rule;
-	*ret_number = (uint16_t)table->rules;
-	m->slots[slot] = (uint16_t)++table->rules;
-	return 0;
-}
-
-static int make_room(struct maker *m)
-{
-	struct sp_unwind_table *table = m->table;
-	size_t room = m->rows_room ? m->rows_room * 2 : 4096;
-	uint64_t *pc;
-	uint16_t *rule;
-
-	if (table->rows < m->rows_room)
-		return 0;
-	if (table->rows == SP_UNWIND_LIMIT_ROWS)
-		return sp_error_set(m->err, -SP_E_COUNT, 0,
-				    "its call frame information has more than %u rows",
-				    SP_UNWIND_LIMIT_ROWS);
-	pc = realloc(table->pc, room * sizeof(*pc));
-	if (!pc)
-		return no_memory(m);
-	table->pc = pc;
-	rule = realloc(table->rule, room * sizeof(*rule));
-	if (!rule)
-		return no_memory(m);
-	table->rule = rule;
-	m->rows_room = room;
-	return 0;
-}
-
-/* @pc is not below the last row's. */
-static int add_row(struct maker *m, uint64_t pc, uint16_t number)
-{
-	struct sp_unwind_table *table = m->table;
-	int r;
-
-	if (table->rows && table->pc[table->rows - 1] == pc)
-		table->rows--;
-	if ((table->rows ? table->rule[table->rows - 1] : 0) == number)
-		return 0;
-	r = make_room(m);
-	if (r < 0)
-		return r;
-	table->pc[table->rows] = pc;
-	table->rule[table->rows++] = number;
-	return 0;
+	return r < 0 ? r : sp_unwind_fdes_sort(&m->fdes[1], m->err);
 }
 
 static int take_row(uint64_t pc, const struct sp_unwind_rule *rule, void *arg)
 {
 	struct maker *m = arg;
-	uint16_t number;
-	int r = add_rule(m, rule, &number);
 
-	return r < 0 ? r : add_row(m, pc < m->from ? m->from : pc, number);
+	return sp_unwind_rows_add(&m->rows, pc < m->from ? m->from : pc, rule, m->err);
 }
 
 static int make_rows(struct maker *m)
 {
-	const struct fdes *eh = &m->fdes[0], *debug = &m->fdes[1];
+	static const struct sp_unwind_rule none;
+	const struct sp_unwind_fdes *eh = &m->fdes[0], *debug = &m->fdes[1];
 	size_t a = 0, b = 0;
 	int r = 0;
 
 	while (r == 0 && (a < eh->count || b < debug->count)) {
-		const struct fde *fde =
+		const struct sp_unwind_fde *fde =
 			b == debug->count || (a < eh->count && eh->at[a].from < debug->at[b].from)
 				? &eh->at[a++]
 				: &debug->at[b++];
@@ -414,7 +208,7 @@ static int make_rows(struct maker *m)
 			       (struct sp_bytes){fde->program, fde->program + fde->bytes, false},
 			       take_row, m);
 		if (r == 0)
-			r = add_row(m, fde->end, 0);
+			r = sp_unwind_rows_add(&m->rows, fde->end, &none, m->err);
 	}
 	return r;
 }
@@ -442,8 +236,6 @@ static int take_segments(struct maker *m)
 
 static int make(struct maker *m, int fd)
 {
-	const struct sp_unwind_rule none = {0};
-	uint16_t unused;
 	int r = sp_elf_file_open(&m->file, fd);
 
 	if (r < 0)
@@ -455,36 +247,40 @@ static int make(struct maker *m, int fd)
 	if (r == 0)
 		r = sp_unwind_sections_read(&m->file, &m->section[0], &m->section[1], m->err);
 	if (r == 0)
-		r = add_rule(m, &none, &unused);
+		r = sp_unwind_rows_begin(&m->rows, m->table, m->err);
 	for (size_t i = 0; i < 2 && r == 0; i++) {
 		r = walk(m, i, true);
 		if (r == 0)
 			r = walk(m, i, false);
 		if (r == 0)
-			r = sort(m, &m->fdes[i]);
-		if (r == 0)
-			cut(&m->fdes[i]);
+			r = sp_unwind_fdes_sort(&m->fdes[i], m->err);
 	}
 	if (r < 0)
 		return r;
-	keep_in_gaps(&m->fdes[0], &m->fdes[1]);
+	sp_unwind_fdes_keep_in_gaps(&m->fdes[1], &m->fdes[0]);
 	/* A file without call frame information has no table, whatever else is known of it. */
 	r = m->fdes[0].count || m->fdes[1].count ? add_extras(m) : 0;
 	if (r == 0)
 		r = make_rows(m);
-	if (r == 0 && m->rules_full)
+	if (r == 0 && m->rows.rules_full)
 		sp_error_set(m->err, -SP_E_COUNT, 0,
 			     "it has more than %u different rules; the others do not count",
 			     SP_UNWIND_LIMIT_RULES);
-	return r == 0 && m->table->rows == 0 ? -SP_E_MISSING : r;
+	if (r < 0 || m->table->rows)
+		return r;
+	return m->err->code ? m->err->code : -SP_E_MISSING;
 }
 
 int sp_unwind_make(int fd, struct sp_unwind_table *ret_table, struct sp_error *err)
 {
+	struct sp_error unwanted;
 	struct sp_unwind_table table = {0};
 	struct maker *m = calloc(1, sizeof(*m));
 	int r;
 
+	if (!err)
+		err = &unwanted;
+	*err = (struct sp_error){0};
 	if (!m)
 		return sp_error_set(err, -ENOMEM, 0, "out of memory");
 	m->table = &table;

@@ -352,6 +352,19 @@ static void explode_programs(void)
 	free(program.bytes);
 }
 
+/* A section that is none: its sentence is the result's. */
+static void explode_garbage(void)
+{
+	struct bomb b = {.text = 4096};
+	struct outcome o;
+
+	put_u32(&b, 0x7fffffff);
+	put_u32(&b, 0);
+	o = explode(&b, "garbage", 5);
+	CHECK(o.error == -SP_E_DAMAGED && strstr(o.text, ".eh_frame is damaged"), "garbage: %d, %s",
+	      o.error, o.text);
+}
+
 /* More rows than are taken from one file. */
 static void explode_rows(void)
 {
@@ -391,6 +404,7 @@ int main(int argc, char **argv)
 	}
 	explode_entries();
 	explode_programs();
+	explode_garbage();
 	explode_rows();
 	return check_done();
 }
