@@ -34,6 +34,7 @@ LIBRARIES = {
     r"bpf/bpf_.*": r"bpf/.*",
     r"bpf/(bpf|libbpf|btf)\.h": r"loader/(?!helpers/).*",
     r".*\.skel\.h": r"loader/bpf\.c",
+    r"flamegraph_parts\.h": r"userspace/export/flamegraph\.c",  # made by the build
     r"libelf|gelf|libelf\.h|gelf\.h|elfutils/libelf.*": r"loader/helpers/.*|userspace/analysis/(symbol|debug|unwind_dwarf).*",
     r"dwarf\.h|elfutils/libdw.*|elfutils/debuginfod.*": r"loader/helpers/.*|userspace/analysis/(symbol|debug|unwind_dwarf).*",
     r"demangle\.h": r"userspace/analysis/names\.c",

@@ -21,6 +21,7 @@ int sp_cmd_info(int argc, char **argv);
 int sp_cmd_lines(int argc, char **argv);
 int sp_cmd_recover(int argc, char **argv);
 int sp_cmd_summary(int argc, char **argv);
+int sp_cmd_tree(int argc, char **argv);
 int sp_cmd_verify(int argc, char **argv);
 
 #endif

@@ -20,6 +20,10 @@
 #include "userspace/cmd/convert.h"
 #include "userspace/cmd/export_left.h"
 #include "userspace/cmd/export_parts.h"
+#include "userspace/cmd/export_stacks.h"
+#include "userspace/cmd/sample_notes.h"
+
+#define DEFAULT_LEAST 0.0002 /* of a flame graph's frames: a quarter of a pixel */
 
 enum key {
 	KEY_RENUMBER = 256,
@@ -31,6 +35,12 @@ enum key {
 	KEY_TRACE_VERSION,
 	KEY_FORCE,
 	KEY_NO_SYNC,
+	KEY_RANK,
+	KEY_TITLE,
+	KEY_MIN,
+	KEY_INVERTED,
+	KEY_NO_INLINE,
+	KEY_NO_KERNEL,
 };
 
 /* Options that only some formats have. */
@@ -39,6 +49,9 @@ enum fits {
 	SPT = 1 << 1,
 	SPS = 1 << 2,
 	JSON = 1 << 3,
+	FOLDED = 1 << 4,
+	FLAMEGRAPH = 1 << 5,
+	STACKS = FOLDED | FLAMEGRAPH,
 };
 
 static const struct sp_option options[] = {
@@ -56,6 +69,21 @@ static const struct sp_option options[] = {
 	{"trace-version", KEY_TRACE_VERSION, "NUMBER",
 	 "spt: version of the file, 1 or 2;\n"
 	 "default: 2"},
+	{"region", 'r', "NAME",
+	 "folded, flamegraph: only samples in this region, or in\n"
+	 "one within it; may be given several times"},
+	{"rank", KEY_RANK, "LIST", "folded, flamegraph: only these MPI ranks: 0,4-7"},
+	{"no-inline", KEY_NO_INLINE, NULL,
+	 "folded, flamegraph: count inlined calls for the\n"
+	 "function they are in"},
+	{"no-kernel", KEY_NO_KERNEL, NULL,
+	 "folded, flamegraph: count the kernel's functions for\n"
+	 "the one that called it"},
+	{"title", KEY_TITLE, "TEXT", "flamegraph: heading; default: the name of the input"},
+	{"min", KEY_MIN, "PERCENT",
+	 "flamegraph: leave out frames with a smaller share of\n"
+	 "the samples; default: 0.02"},
+	{"inverted", KEY_INVERTED, NULL, "flamegraph: callers on top"},
 	{"force", KEY_FORCE, NULL, "replace files that exist"},
 	{"quiet", 'q', NULL, "only errors and warnings"},
 	{"verbose", 'v', NULL, "tell all that was left out"},
@@ -73,7 +101,10 @@ static const struct sp_cli cli = {
 		"  h5    HDF5 profile\n"
 		"  spt   native trace: starts and ends of calls, one file a rank\n"
 		"  sps   native samples, one file a rank\n"
-		"  json  scope-profiler's JSON profile, compressed if PATH ends with .gz",
+		"  json  scope-profiler's JSON profile, compressed if PATH ends with .gz\n"
+		"  folded      stacks of the samples, one a line, regions outermost: for\n"
+		"              flamegraph.pl, speedscope …; to the standard output without -o\n"
+		"  flamegraph  a picture of them: an SVG file for any browser",
 	.options = options,
 	.flags = SP_CLI_PERMUTE,
 };
@@ -87,12 +118,14 @@ static const struct format {
 	int (*write)(struct sp_profile *profile, const char *path,
 		     const struct sp_write_options *options, struct sp_error *error);
 	write_rank write_rank;
-	enum sp_export_format left;
+	enum sp_export_format left; /* of those two */
 } formats[] = {
 	{"h5", H5, sp_write_h5, NULL, SP_EXPORT_H5},
 	{"spt", SPT, NULL, sp_write_spt, SP_EXPORT_SPT},
 	{"sps", SPS, NULL, sp_write_sps, SP_EXPORT_SPS},
 	{"json", JSON, sp_write_json, NULL, SP_EXPORT_JSON},
+	{"folded", FOLDED, NULL, NULL, SP_EXPORT_SPS},
+	{"flamegraph", FLAMEGRAPH, NULL, NULL, SP_EXPORT_SPS},
 };
 
 struct export
@@ -103,6 +136,7 @@ struct export
 	char **inputs;
 	size_t n_inputs, inputs_room;
 	struct sp_export_parts parts;
+	struct sp_export_stacks stacks;
 };
 
 /* ---- command line ---- */
@@ -112,9 +146,20 @@ static const struct {
 	unsigned int fits;
 	const char *name;
 } special[] = {
-	{KEY_PREFIX, SPT | SPS, "--prefix"}, {KEY_LABEL, H5 | JSON, "--label"},
-	{KEY_COMPRESS, H5, "--compress"},    {KEY_SCHEMA, H5, "--schema"},
-	{KEY_AGGREGATE, H5, "--aggregate"},  {KEY_TRACE_VERSION, SPT, "--trace-version"},
+	{KEY_PREFIX, SPT | SPS, "--prefix"},
+	{KEY_LABEL, H5 | JSON, "--label"},
+	{KEY_COMPRESS, H5, "--compress"},
+	{KEY_SCHEMA, H5, "--schema"},
+	{KEY_AGGREGATE, H5, "--aggregate"},
+	{KEY_TRACE_VERSION, SPT, "--trace-version"},
+	{KEY_RENUMBER, H5 | SPT | SPS | JSON, "--renumber"},
+	{'r', STACKS, "--region"},
+	{KEY_RANK, STACKS, "--rank"},
+	{KEY_NO_INLINE, STACKS, "--no-inline"},
+	{KEY_NO_KERNEL, STACKS, "--no-kernel"},
+	{KEY_TITLE, FLAMEGRAPH, "--title"},
+	{KEY_MIN, FLAMEGRAPH, "--min"},
+	{KEY_INVERTED, FLAMEGRAPH, "--inverted"},
 };
 
 static int parse_number(const char *arg, uint64_t least, uint64_t most, const char *what, int *ret)
@@ -125,6 +170,46 @@ static int parse_number(const char *arg, uint64_t least, uint64_t most, const ch
 		return sp_cli_usage_error(&cli, "'%s' is no %s: %d or %d", arg, what, (int)least,
 					  (int)most);
 	*ret = (int)number;
+	return -1;
+}
+
+/* Options of folded stacks and flame graphs. */
+static int parse_stacks_option(struct sp_export_stacks *stacks, int key, const char *arg)
+{
+	int r = 0;
+
+	switch (key) {
+	case 'r':
+		r = sp_stacks_load_want(&stacks->load, arg);
+		break;
+	case KEY_RANK:
+		r = sp_parse_ranks(arg, &stacks->load.ranks, &stacks->load.n_ranks);
+		if (r == -EINVAL)
+			return sp_cli_usage_error(
+				&cli, "--rank takes ranks such as 0,4-7, not \"%s\"", arg);
+		break;
+	case KEY_NO_INLINE:
+		stacks->tree.no_inlined = true;
+		break;
+	case KEY_NO_KERNEL:
+		stacks->tree.no_kernel = true;
+		break;
+	case KEY_TITLE:
+		stacks->title = arg;
+		break;
+	case KEY_MIN:
+		if (sp_parse_percent(arg, &stacks->least) < 0)
+			return sp_cli_usage_error(
+				&cli, "--min takes a share in percent, not \"%s\"", arg);
+		break;
+	case KEY_INVERTED:
+		stacks->inverted = true;
+		break;
+	}
+	if (r < 0) {
+		sp_log_error("out of memory");
+		return 1;
+	}
 	return -1;
 }
 
@@ -172,6 +257,8 @@ static int parse_option(struct export *export, int key, const char *arg)
 	case 'v':
 		sp_log_init("sp-report", SP_LOG_VERBOSE);
 		break;
+	default:
+		return parse_stacks_option(&export->stacks, key, arg);
 	}
 	return -1;
 }
@@ -194,7 +281,8 @@ static int parse_format(struct export *export, const char *name)
 	if (sp_cli_nearest(name, names))
 		return sp_cli_usage_error(&cli, "unknown format '%s'; did you mean '%s'?", name,
 					  sp_cli_nearest(name, names));
-	return sp_cli_usage_error(&cli, "unknown format '%s': h5, spt, sps or json", name);
+	return sp_cli_usage_error(
+		&cli, "unknown format '%s': h5, spt, sps, json, folded or flamegraph", name);
 }
 
 static int add_operand(struct export *export, const char *arg)
@@ -230,6 +318,7 @@ static int parse(int argc, char **argv, struct export *export)
 	int key, status = -1;
 
 	export->convert.write.gzip = SP_H5_GZIP_AUTO;
+	export->stacks.least = DEFAULT_LEAST;
 	while (status < 0 && (key = sp_cli_next(&parser, &arg)) != SP_CLI_END) {
 		if (key < 0)
 			return sp_cli_status(key);
@@ -241,9 +330,12 @@ static int parse(int argc, char **argv, struct export *export)
 	if (status >= 0)
 		return status;
 	if (!export->format)
-		return sp_cli_usage_error(&cli, "no format is given: h5, spt, sps or json");
+		return sp_cli_usage_error(&cli, "no format is given: h5, spt, sps, json, folded or "
+						"flamegraph");
 	if (!export->n_inputs)
 		return sp_cli_usage_error(&cli, "no file or directory is given");
+	if (export->format->fits & STACKS)
+		return check_special(export, given, sp_array_size(special));
 	if (!export->output || !*export->output)
 		return sp_cli_usage_error(&cli, "no output is given; name it with -o PATH");
 	if (!strcmp(export->output, "-"))
@@ -356,15 +448,23 @@ static int run(struct export *export)
 	return 0;
 }
 
+static int run_stacks(struct export *export)
+{
+	export->stacks.flamegraph = export->format->fits == FLAMEGRAPH;
+	export->stacks.output_flags = export->convert.write.output_flags;
+	return sp_export_stacks(&export->stacks, export->inputs, export->n_inputs, export->output);
+}
+
 int sp_cmd_export(int argc, char **argv)
 {
 	struct export export = {0};
 	int status = parse(argc, argv, &export);
 
 	if (status < 0)
-		status = run(&export);
+		status = export.format->fits & STACKS ? run_stacks(&export) : run(&export);
 	sp_convert_free(&export.convert);
 	sp_export_parts_free(&export.parts);
+	sp_export_stacks_free(&export.stacks);
 	free(export.inputs);
 	return status;
 }

@@ -18,6 +18,7 @@ static const struct sp_command commands[] = {
 	{"info", "what was recorded, by what, and what is missing", sp_cmd_info},
 	{"summary", "per region: calls, time, self time, share", sp_cmd_summary},
 	{"lines", "per region: the hottest source lines", sp_cmd_lines},
+	{"tree", "the calls that the time went into", sp_cmd_tree},
 	{"dump", "every record of a file", sp_cmd_dump},
 	{"verify", "whether files are whole and right", sp_cmd_verify},
 	{"import", "merge the files of all ranks into one profile", sp_cmd_import},

@@ -48,6 +48,20 @@ int sp_parse_ranks(const char *list, uint32_t **ret_ranks, size_t *ret_n)
 	return 0;
 }
 
+int sp_parse_percent(const char *text, double *ret_share)
+{
+	char *end;
+	double percent;
+
+	if (!*text || strspn(text, "0123456789.") != strlen(text))
+		return -EINVAL;
+	percent = strtod(text, &end);
+	if (*end || !(percent >= 0 && percent <= 100))
+		return -EINVAL;
+	*ret_share = percent / 100;
+	return 0;
+}
+
 void sp_sample_say_failure(const struct sp_sample_files *files, const char *path,
 			   const struct sp_error *error)
 {

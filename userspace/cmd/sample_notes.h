@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * sample_notes.h - what the commands that show samples have in common: the list of ranks on the
+ * sample_notes.h - what the commands that show samples have in common: ranks and shares on the
  * command line, and what comes first in their reports.
  */
 #ifndef SP_CMD_SAMPLE_NOTES_H
@@ -13,6 +13,9 @@
 
 /* "0,4-7". -EINVAL, or -ENOMEM; *@ret_ranks to be freed in any case. */
 int sp_parse_ranks(const char *list, uint32_t **ret_ranks, size_t *ret_n);
+
+/* "0.5", of 0 to 100: a share. -EINVAL. */
+int sp_parse_percent(const char *text, double *ret_share);
 
 /* Says why files could not be read. @path: where the files do not say. */
 void sp_sample_say_failure(const struct sp_sample_files *files, const char *path,
