@@ -33,6 +33,8 @@ struct sp_lines {
 	struct sp_idmap by_pair; /* (region, module): index in places */
 	struct place *places;
 	size_t n_places, places_room;
+	size_t n_addresses;
+	bool known;    /* the symbols have all addresses */
 	uint32_t last; /* place of the sample before */
 	struct sp_lines_region *regions;
 	size_t n_regions;
@@ -141,7 +143,20 @@ int sp_lines_add(struct sp_lines *lines, uint32_t region, uint32_t module, uint6
 	if (!hit)
 		return -ENOMEM;
 	*hit = (struct hit){address, count};
-	return module == SP_LINES_NO_MODULE ? 0 : sp_symbols_add(lines->symbols, module, address);
+	lines->n_addresses++;
+	return module == SP_LINES_NO_MODULE || lines->known
+		       ? 0
+		       : sp_symbols_add(lines->symbols, module, address);
+}
+
+void sp_lines_look_up(struct sp_lines *lines, bool look_up)
+{
+	lines->known = !look_up;
+}
+
+size_t sp_lines_n_addresses(const struct sp_lines *lines)
+{
+	return lines->n_addresses;
 }
 
 uint64_t sp_lines_module_samples(const struct sp_lines *lines, uint32_t module)

@@ -61,6 +61,11 @@ bool sp_lines_knows_region(const struct sp_lines *lines, const char *name);
  * Also adds the address to the symbols. */
 int sp_lines_add(struct sp_lines *lines, uint32_t region, uint32_t module, uint64_t address,
 		 uint64_t count);
+/* Whether addresses are added to the symbols, as they are at first: not worth it where all were
+ * resolved before. */
+void sp_lines_look_up(struct sp_lines *lines, bool look_up);
+/* Distinct (region, module, address) so far. */
+size_t sp_lines_n_addresses(const struct sp_lines *lines);
 /* Samples of a module so far. */
 uint64_t sp_lines_module_samples(const struct sp_lines *lines, uint32_t module);
 

@@ -29,6 +29,7 @@ enum key {
 	KEY_FORCE,
 	KEY_COMPRESS,
 	KEY_NO_SYNC,
+	KEY_NO_LINE_PROFILE,
 };
 
 static const struct sp_option options[] = {
@@ -37,6 +38,9 @@ static const struct sp_option options[] = {
 	{"program", KEY_PROGRAM, "NAME", "begin file names with NAME instead of the program's"},
 	{"compress", KEY_COMPRESS, "LEVEL", "none, auto, or 1 (fast) to 9 (small); default: auto"},
 	{"force", KEY_FORCE, NULL, "replace files of the same name"},
+	{"no-line-profile", KEY_NO_LINE_PROFILE, NULL,
+	 "do not store the source lines of samples (for other\nprograms: sp-report lines finds them "
+	 "itself)"},
 	{"keep-journal", KEY_KEEP, NULL, "do not remove a complete journal afterwards"},
 	{"quiet", 'q', NULL, "only errors and warnings"},
 	{"no-sync", KEY_NO_SYNC, NULL, NULL},
@@ -240,6 +244,8 @@ static void say_result(const struct sp_finalize_options *opts,
 	warn_about_losses(result->recording);
 	say_cuts(&result->cuts);
 	say_stacks(&result->stacks);
+	if (result->no_lines && *result->no_lines)
+		sp_log_info("note: %s", result->no_lines);
 	sp_log_info("%s call%s, %s sample%s (%s outside of regions)",
 		    sp_show_count(result->calls).text, plural(result->calls),
 		    sp_show_count(result->samples).text, plural(result->samples),
@@ -294,6 +300,9 @@ static int parse(int argc, char **argv, struct sp_finalize_options *opts)
 			break;
 		case KEY_KEEP:
 			opts->keep_journal = true;
+			break;
+		case KEY_NO_LINE_PROFILE:
+			opts->no_line_profile = true;
 			break;
 		case KEY_NO_SYNC:
 			opts->no_sync = true;

@@ -238,7 +238,9 @@ int sp_finalizer_sort_sample(struct sp_finalizer *fin, const struct sp_ev_sample
 		[SP_SW_FRAMES] = (uint64_t)process << 32 | kernel << 16 | frames,
 		[SP_SW_SITE] = (uint64_t)site << 32 | sample->signal_frames,
 	}};
-	r = sp_scratch_append(fin->stacks, event->tail, frames * 8);
+	r = sp_finalizer_see_line(fin, process, sample->ip, sample->time);
+	if (r == 0)
+		r = sp_scratch_append(fin->stacks, event->tail, frames * 8);
 	return r < 0 ? r : sp_extsort_add(fin->samples, &record);
 }
 
@@ -259,6 +261,8 @@ static int sort_records(struct sp_finalizer *fin, struct sp_journal *journal,
 		r = sp_scratch_new(directory, 1 << 18, &fin->stacks);
 	if (r == 0)
 		r = sp_finalizer_open_stacks(fin);
+	if (r == 0)
+		r = sp_finalizer_open_lines(fin);
 	if (r < 0)
 		return temporary_failed(fin, r, error);
 	sp_journal_rewind(journal);
@@ -285,6 +289,8 @@ static int sort_records(struct sp_finalizer *fin, struct sp_journal *journal,
 		r = sp_extsort_finish(fin->samples);
 	if (r < 0)
 		return temporary_failed(fin, r, error);
+	if (sp_finalizer_find_lines(fin) < 0)
+		return sp_error_set(error, -ENOMEM, 0, "out of memory");
 	r = sp_finalizer_next_call(fin, error);
 	return r < 0 ? r : sp_finalizer_next_sample(fin, error);
 }
@@ -329,6 +335,7 @@ int sp_finalize(const struct sp_finalize_options *options, struct sp_finalize_re
 	sp_extsort_free(fin.samples);
 	sp_scratch_free(fin.stacks);
 	sp_finalizer_free_stacks(&fin);
+	sp_finalizer_free_lines(&fin);
 	if (r < 0) {
 		memcpy(ret_failure->path, fin.subject, sizeof(fin.subject));
 		sp_finalizer_remove_files(&fin);

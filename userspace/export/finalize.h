@@ -27,6 +27,7 @@ struct sp_finalize_options {
 	bool force;	       /* replace files of the same name */
 	bool no_sync;	       /* for tests */
 	bool keep_journal;     /* even if it is whole */
+	bool no_line_profile;  /* leave it out */
 	/* Called a few times a second with what is being done and how far it is, 0 to 1. May be
 	 * NULL. */
 	void (*progress)(const char *what, double done);
@@ -55,6 +56,7 @@ struct sp_finalize_result {
 	uint64_t duplicates;	  /* records that said the same call twice */
 	uint64_t reversed;	  /* calls whose end lay before their start: kept with length 0 */
 	struct sp_finalize_stacks stacks;
+	const char *no_lines; /* a sentence on what the line profile lacks, "" or NULL nothing */
 	struct sp_cuts cuts; /* calls in the files without an end of their own */
 	char **files;	     /* relative to the directory */
 	size_t n_files, files_room;

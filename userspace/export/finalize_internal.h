@@ -52,6 +52,7 @@ struct sp_finalizer {
 	struct sp_extsort *calls, *samples;
 	struct sp_scratch *stacks;
 	const struct sp_record *call, *sample; /* next ones, NULL at the end */
+	struct sp_finalizer_lines *lines;      /* NULL: no line profile */
 	struct sp_finalizer_stacks *by_libdw;  /* NULL: the recording has no copies of stacks */
 	uint64_t done, last_progress_ns;       /* records written */
 	char subject[512];		       /* path that an error is about */
@@ -103,6 +104,17 @@ int sp_finalizer_add_sample(struct sp_finalizer *finalizer, unsigned stream,
 			    const struct sp_event *event);
 int sp_finalizer_end_stacks(struct sp_finalizer *finalizer);
 void sp_finalizer_free_stacks(struct sp_finalizer *finalizer);
+
+/* The line profile: open; see the place of each sample; find their lines; count and write them unit
+ * by unit; free. @region: NULL none. */
+int sp_finalizer_open_lines(struct sp_finalizer *finalizer);
+int sp_finalizer_see_line(struct sp_finalizer *finalizer, uint32_t process, uint64_t ip,
+			  uint64_t time);
+int sp_finalizer_find_lines(struct sp_finalizer *finalizer);
+int sp_finalizer_count_line(struct sp_finalizer *finalizer, const char *region, uint32_t process,
+			    uint64_t ip, uint64_t time);
+int sp_unit_write_lines(struct sp_unit_writer *writer, struct sp_error *error);
+void sp_finalizer_free_lines(struct sp_finalizer *finalizer);
 
 /* Writes all files of a unit; takes the unit's records, which are the next ones. */
 int sp_finalizer_write_unit(struct sp_finalizer *finalizer, uint32_t unit, struct sp_error *error);

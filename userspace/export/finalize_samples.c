@@ -158,6 +158,11 @@ int sp_unit_add_sample(struct sp_unit_writer *w, const struct sp_record *record,
 		r = announce_stack(w, process, &sample, error);
 	if (r == 0)
 		SP_FOR_SINKS(w, r, add_sample, &sample, error);
+	if (r == 0 && sp_finalizer_count_line(
+			      w->fin,
+			      region == SP_NONE ? NULL : w->fin->recording->regions[region].name,
+			      process, sample.row.ip, sample.row.time_ns) < 0)
+		r = out_of_memory(error);
 	w->fin->result->samples++;
 	w->fin->result->samples_outside += region == SP_NONE;
 	return r;

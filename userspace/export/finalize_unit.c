@@ -268,6 +268,8 @@ int sp_finalizer_write_unit(struct sp_finalizer *fin, uint32_t unit, struct sp_e
 	if (r == 0)
 		r = feed(&w, error);
 	if (r == 0)
+		r = sp_unit_write_lines(&w, error);
+	if (r == 0)
 		r = commit(&w, error);
 	free_writer(&w);
 	return r;

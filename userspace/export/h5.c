@@ -151,6 +151,12 @@ static int h5_add_sample(void *data, const struct sp_sink_sample *sample, struct
 				       sample->frames, sample->n_frames, error);
 }
 
+static int h5_add_line_profile(void *data, const struct sp_line_profile *record,
+			       struct sp_error *error)
+{
+	return sp_h5_writer_add_line_profile(((struct h5_sink *)data)->writer, record, error);
+}
+
 /* ---- tables ---- */
 
 struct numbered {
@@ -315,6 +321,7 @@ const struct sp_sink_ops sp_sink_h5 = {
 	.add_module = h5_add_module,
 	.add_kernel_symbol = h5_add_kernel_symbol,
 	.add_sample = h5_add_sample,
+	.add_line_profile = h5_add_line_profile,
 	.commit = h5_commit,
 	.free = h5_free,
 };

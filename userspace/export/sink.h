@@ -62,6 +62,8 @@ struct sp_sink_ops {
 	int (*add_kernel_symbol)(void *sink, const struct sp_kernel_symbol_row *symbol,
 				 struct sp_error *error);
 	int (*add_sample)(void *sink, const struct sp_sink_sample *sample, struct sp_error *error);
+	int (*add_line_profile)(void *sink, const struct sp_line_profile *record,
+				struct sp_error *error);
 	int (*commit)(void *sink, struct sp_error *error);
 	void (*free)(void *sink);
 };
