@@ -22,12 +22,13 @@
 
 SP_DEFINE_CLEANUP(struct sp_symbols *, sp_symbols_free);
 
-enum key { KEY_QUIET = 256, KEY_BUILD_ID, KEY_JOBS };
+enum key { KEY_QUIET = 256, KEY_BUILD_ID, KEY_JOBS, KEY_READABLE };
 
 static const struct sp_option options[] = {
 	{"quiet", KEY_QUIET, NULL, "look up, but print nothing"},
 	{"build-id", KEY_BUILD_ID, "HEX", "the build-id that FILE must have"},
 	{"jobs", KEY_JOBS, "N", "processes at a time (0: one for each CPU)"},
+	{"readable", KEY_READABLE, NULL, "make readable names, too (they are not printed)"},
 	{0},
 };
 
@@ -70,12 +71,14 @@ static int look_up(const struct sp_symbols_options *how, const char *path, const
 	size_t n = 0, room = 0;
 	double start = now();
 	uint64_t address, *added;
+	char line[64];
 	uint32_t module;
 	int r = sp_symbols_new(how, &symbols);
 
 	if (r == 0)
 		r = sp_symbols_add_module(symbols, path, build_id, &module);
-	while (r == 0 && scanf("%" SCNx64, &address) == 1) {
+	while (r == 0 && fgets(line, sizeof(line), stdin)) {
+		address = strtoull(line, NULL, 16);
 		added = sp_array_add(&addresses, &n, &room);
 		if (!added)
 			return -ENOMEM;
@@ -98,7 +101,7 @@ static int look_up(const struct sp_symbols_options *how, const char *path, const
 int main(int argc, char **argv)
 {
 	struct sp_cli_parser parser = sp_cli_parse(&cli, argc, argv);
-	struct sp_symbols_options how = {0};
+	struct sp_symbols_options how = {.raw_names = true};
 	const char *arg, *build_id = NULL;
 	bool quiet = false;
 	int key, r;
@@ -108,6 +111,8 @@ int main(int argc, char **argv)
 			quiet = true;
 		else if (key == KEY_BUILD_ID)
 			build_id = arg;
+		else if (key == KEY_READABLE)
+			how.raw_names = false;
 		else if (key == KEY_JOBS)
 			how.jobs = (unsigned int)strtoul(arg, NULL, 10);
 	}

@@ -25,6 +25,7 @@
 #include "userspace/base/cleanup.h"
 
 #define DEFAULT_DEBUG_PATH "+:.debug:/usr/lib/debug"
+#define MAX_BUILD_ID 64
 #define MAX_UNIT_RANGES (64u << 20)
 
 struct unit_range {
@@ -53,7 +54,12 @@ struct sp_debug_info {
 
 /* ---- opening ---- */
 
-static int open_regular(const char *path, const char **ret_reason)
+static void say(char reason[SP_DEBUG_REASON], const char *text)
+{
+	snprintf(reason, SP_DEBUG_REASON, "%s", text ? text : "unknown error");
+}
+
+static int open_regular(const char *path, char reason[SP_DEBUG_REASON])
 {
 	/* Not blocked by a FIFO that took the file's place. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -62,42 +68,38 @@ static int open_regular(const char *path, const char **ret_reason)
 	if (fd < 0) {
 		int r = -errno;
 
-		*ret_reason = strerrordesc_np(-r);
+		say(reason, strerrordesc_np(-r));
 		return r;
 	}
 	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
 		close(fd);
-		*ret_reason = "not a regular file";
+		say(reason, "not a regular file");
 		return -ENOEXEC;
 	}
 	return fd;
 }
 
-static int check_build_id(struct sp_debug_info *info, const char *expected, const char **ret_reason)
+static int check_build_id(struct sp_debug_info *info, const char *expected,
+			  char reason[SP_DEBUG_REASON])
 {
 	Elf *elf = dwfl_module_getelf(info->module, &info->elf_bias);
+	char found[2 * MAX_BUILD_ID + 1] = "";
 	const void *bits = NULL;
 	ssize_t length;
 
 	if (!elf) {
-		*ret_reason = dwfl_errmsg(-1);
+		say(reason, dwfl_errmsg(-1));
 		return -ENOEXEC;
 	}
 	if (!expected || !*expected)
 		return 0;
 	length = dwelf_elf_gnu_build_id(elf, &bits);
-	if (length <= 0 || strlen(expected) != 2 * (size_t)length)
-		goto changed;
-	for (ssize_t i = 0; i < length; i++) {
-		char byte[3];
-
-		snprintf(byte, sizeof(byte), "%02x", ((const unsigned char *)bits)[i]);
-		if (strncasecmp(byte, expected + 2 * i, 2))
-			goto changed;
-	}
-	return 0;
-changed:
-	*ret_reason = "another build-id";
+	for (ssize_t i = 0; i < length && i < MAX_BUILD_ID; i++)
+		snprintf(found + 2 * i, 3, "%02x", ((const unsigned char *)bits)[i]);
+	if (length <= MAX_BUILD_ID && !strcasecmp(found, expected))
+		return 0;
+	snprintf(reason, SP_DEBUG_REASON, "its build-id is %s, that of the recording %.*s",
+		 *found ? found : "missing", 2 * MAX_BUILD_ID, expected);
 	return -ESTALE;
 }
 
@@ -249,7 +251,7 @@ static int load(struct sp_debug_info *info)
 }
 
 int sp_debug_info_open(const char *path, const char *build_id, const char *debug_path,
-		       struct sp_debug_info **ret_info, const char **ret_reason)
+		       struct sp_debug_info **ret_info, char ret_reason[SP_DEBUG_REASON])
 {
 	struct sp_debug_info *info;
 	int fd, r;
@@ -265,7 +267,7 @@ int sp_debug_info_open(const char *path, const char *build_id, const char *debug
 	if (!info || !info->debug_path || !info->paths) {
 		close(fd);
 		sp_debug_info_free(info);
-		*ret_reason = "out of memory";
+		say(ret_reason, "out of memory");
 		return -ENOMEM;
 	}
 	info->callbacks.find_elf = dwfl_build_id_find_elf;
@@ -280,14 +282,15 @@ int sp_debug_info_open(const char *path, const char *build_id, const char *debug
 	}
 	if (!info->module) {
 		close(fd);
-		*ret_reason = dwfl_errmsg(-1);
+		say(ret_reason, dwfl_errmsg(-1));
 		sp_debug_info_free(info);
 		return -ENOEXEC;
 	}
 	r = check_build_id(info, build_id, ret_reason);
 	if (r == 0) {
 		r = load(info);
-		*ret_reason = "out of memory";
+		if (r < 0)
+			say(ret_reason, "out of memory");
 	}
 	if (r < 0) {
 		sp_debug_info_free(info);
@@ -363,24 +366,26 @@ static const char *better_name(const char *function, const char *symbol)
 }
 
 /* Names the last frame, that of the function that was not inlined; makes one if there is none. */
-static int name_by_symbol(struct sp_debug_info *info, uint64_t address,
-			  struct sp_debug_frame *frames, size_t *n_frames)
+static void name_by_symbol(struct sp_debug_info *info, uint64_t address,
+			   struct sp_debug_frame *frames, size_t *n_frames)
 {
 	struct sp_debug_frame *last = &frames[*n_frames ? *n_frames - 1 : 0];
 
-	if (!info->symbols) {
-		int r = sp_symbol_table_read(info->module, &info->symbols);
-
-		if (r < 0)
-			return r;
-	}
 	if (!*n_frames)
 		*last = (struct sp_debug_frame){0};
 	last->function = better_name(last->function,
 				     sp_symbol_table_find(info->symbols, address + info->elf_bias));
 	if (!*n_frames && last->function)
 		*n_frames = 1;
-	return 0;
+}
+
+/* sp_debug_is_function */
+static bool is_function(void *context, uint64_t address)
+{
+	struct sp_debug_info *info = context;
+
+	return sp_symbol_table_is_empty(info->symbols) ||
+	       sp_symbol_table_find(info->symbols, address + info->dwarf_bias);
 }
 
 /* Answers the requests [from, to), all in one unit, or in none. */
@@ -396,13 +401,12 @@ static int find_in_unit(struct sp_debug_info *info, const struct request *reques
 		addresses[i] = requests[i].address;
 	if (requests[0].unit != UINT32_MAX)
 		r = sp_debug_unit_read(&info->units[requests[0].unit], &info->sections, addresses,
-				       n, info->paths, &unit);
+				       n, info->paths, is_function, info, &unit);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		size_t n_frames = unit ? sp_debug_unit_find(unit, i, frames) : 0;
 
-		r = name_by_symbol(info, inputs[requests[i].index], frames, &n_frames);
-		if (r == 0)
-			r = found(context, requests[i].index, frames, n_frames);
+		name_by_symbol(info, inputs[requests[i].index], frames, &n_frames);
+		r = found(context, requests[i].index, frames, n_frames);
 	}
 	sp_debug_unit_free(unit);
 	return r;
@@ -417,13 +421,18 @@ int sp_debug_info_find(struct sp_debug_info *info, const uint64_t *inputs, size_
 
 	if (!requests || !addresses)
 		return -ENOMEM;
+	if (!info->symbols)
+		r = sp_symbol_table_read(info->module, &info->symbols);
 	for (size_t i = 0; i < n; i++) {
 		uint64_t address = inputs[i] + info->elf_bias - info->dwarf_bias;
 
 		requests[i] = (struct request){address, i, find_unit(info, address)};
 	}
-	if (n)
-		qsort(requests, n, sizeof(*requests), compare_requests);
+	for (size_t i = 1; i < n; i++)
+		if (compare_requests(&requests[i - 1], &requests[i]) > 0) {
+			qsort(requests, n, sizeof(*requests), compare_requests);
+			break;
+		}
 	for (size_t from = 0, to; from < n && r == 0; from = to) {
 		for (to = from + 1; to < n && requests[to].unit == requests[from].unit; to++)
 			;

@@ -258,7 +258,7 @@ struct target {
 	size_t n, next; /* the first address that is not before the last row */
 	struct sp_debug_row *rows;
 	struct sp_debug_row last; /* holds from last_address on */
-	uint64_t last_address, low;
+	uint64_t last_address, low, next_address;
 	sp_debug_sequence sequence;
 	void *context;
 };
@@ -278,7 +278,8 @@ static size_t first_not_before(const struct target *target, uint64_t address)
 	return low;
 }
 
-static int add_row(struct target *target, struct machine *machine, bool end)
+/* The rows are held against the addresses that are next, which is seldom. */
+static int add_rare_row(struct target *target, struct machine *machine, bool end)
 {
 	if (!machine->open) {
 		machine->open = true;
@@ -295,8 +296,20 @@ static int add_row(struct target *target, struct machine *machine, bool end)
 	}
 	target->last = (struct sp_debug_row){machine->file, machine->line};
 	target->last_address = machine->address;
+	target->next_address =
+		target->next < target->n ? target->addresses[target->next] : UINT64_MAX;
 	if (end && target->sequence && target->low && target->low < machine->address)
 		return target->sequence(target->context, target->low, machine->address);
+	return 0;
+}
+
+static inline int add_row(struct target *target, struct machine *machine, bool end)
+{
+	if (!machine->open || machine->address < target->last_address ||
+	    machine->address > target->next_address || end)
+		return add_rare_row(target, machine, end);
+	target->last = (struct sp_debug_row){machine->file, machine->line};
+	target->last_address = machine->address;
 	return 0;
 }
 

@@ -31,15 +31,18 @@ enum take {
 
 struct step {
 	uint16_t form; /* 0: skip bytes */
-	uint16_t take;
-	uint32_t bytes;
+	uint8_t take;
+	int8_t size;	  /* of the form, in bytes; -1: it depends on the value */
+	uint32_t bytes;	  /* to skip */
 	int64_t constant; /* of DW_FORM_implicit_const */
 };
 
 struct abbrev {
 	uint64_t code;
 	uint16_t tag;
-	bool children;
+	bool children, function;
+	bool plain; /* has nothing to take, and always as many bytes */
+	uint32_t plain_bytes;
 	uint32_t first, n; /* steps */
 };
 
@@ -136,13 +139,18 @@ static bool skip_form(struct sp_bytes *bytes, unsigned int form)
 	}
 }
 
-static bool take_form(const struct sp_skim_unit *unit, struct sp_bytes *bytes,
-		      const struct step *step, struct sp_skim_value *value)
+static bool take_form(struct sp_bytes *bytes, const struct step *step, struct sp_skim_value *value)
 {
-	int size = fixed_size(unit, step->form);
+	int size = step->size;
 
 	value->form = step->form;
-	if (step->form == DW_FORM_implicit_const)
+	if (__builtin_expect(size == 4, 1))
+		value->value = sp_bytes_number(bytes, 4);
+	else if (size == 8)
+		value->value = sp_bytes_number(bytes, 8);
+	else if (size == 1)
+		value->value = sp_bytes_number(bytes, 1);
+	else if (step->form == DW_FORM_implicit_const)
 		value->value = (uint64_t)step->constant;
 	else if (step->form == DW_FORM_string)
 		value->inline_text = sp_bytes_text(bytes);
@@ -208,12 +216,17 @@ static int read_steps(struct sp_skim *skim, struct sp_bytes *bytes, struct abbre
 
 		if (bytes->bad || form > UINT16_MAX)
 			return -EBADMSG;
-		if (!attribute && !form)
+		if (!attribute && !form) {
+			abbrev->plain = !abbrev->function &&
+					(!abbrev->n || (abbrev->n == 1 && !last->form));
+			abbrev->plain_bytes = abbrev->plain && abbrev->n ? last->bytes : 0;
 			return 0;
+		}
 		size = fixed_size(skim->unit, step.form);
+		step.size = (int8_t)size;
 		step.take = attribute > UINT16_MAX
 				    ? TAKE_NOTHING
-				    : (uint16_t)what_to_take(abbrev->tag, (unsigned int)attribute);
+				    : (uint8_t)what_to_take(abbrev->tag, (unsigned int)attribute);
 		if (!step.take && size >= 0) {
 			if (last && !last->form) {
 				last->bytes += (uint32_t)size;
@@ -253,6 +266,7 @@ static int read_abbrevs(struct sp_skim *skim)
 			return -ENOMEM;
 		abbrev->code = code;
 		abbrev->tag = tag > UINT16_MAX ? UINT16_MAX : (uint16_t)tag;
+		abbrev->function = tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
 		abbrev->children = sp_bytes_number(&bytes, 1) != 0;
 		skim->dense &= code == skim->n_abbrevs;
 		r = bytes.bad ? -EBADMSG : read_steps(skim, &bytes, abbrev);
@@ -352,46 +366,56 @@ static struct sp_skim_value *place_of(struct sp_skim_entry *entry, unsigned int 
 
 bool sp_skim_next(struct sp_skim *skim, struct sp_skim_entry *entry)
 {
-	struct sp_bytes *at = &skim->at;
+	struct sp_bytes at = skim->at;
 	const struct abbrev *abbrev;
 	const struct step *step, *end;
-	uint64_t code, offset = (uint64_t)(at->at - skim->unit->sections->info.data);
+	struct sp_skim_value value;
+	uint64_t code;
 
-	if (at->at == at->end)
+	if (at.at == at.end)
 		return false;
-	code = sp_bytes_uleb(at);
-	if (!code) {
-		entry->offset = offset;
-		entry->tag = 0;
-		return !at->bad;
-	}
+	entry->offset = (uint64_t)(at.at - skim->unit->sections->info.data);
+	entry->tag = 0;
+	code = sp_bytes_uleb(&at);
+	skim->at = at;
+	if (!code)
+		return !at.bad;
 	abbrev = find_abbrev(skim, code);
 	if (!abbrev)
 		return false;
-	if (abbrev->tag == DW_TAG_subprogram || abbrev->tag == DW_TAG_inlined_subroutine)
-		*entry = (struct sp_skim_entry){0};
-	entry->offset = offset;
+	if (abbrev->plain) {
+		entry->tag = abbrev->tag;
+		entry->children = abbrev->children;
+		entry->sibling = 0;
+		skim->at = at;
+		return sp_bytes_skip(&skim->at, abbrev->plain_bytes);
+	}
+	if (abbrev->function) {
+		uint64_t offset = entry->offset;
+
+		*entry = (struct sp_skim_entry){.offset = offset};
+	}
 	entry->tag = abbrev->tag;
 	entry->children = abbrev->children;
 	entry->sibling = 0;
 	step = skim->steps + abbrev->first;
 	for (end = step + abbrev->n; step < end; step++) {
-		struct sp_skim_value value = {0};
+		bool good;
 
 		if (!step->form) {
-			if (!sp_bytes_skip(at, step->bytes))
-				return false;
+			good = sp_bytes_skip(&at, step->bytes);
 		} else if (!step->take) {
-			if (!skip_form(at, step->form))
-				return false;
+			good = skip_form(&at, step->form);
 		} else if (step->take == TAKE_SIBLING) {
-			if (!take_form(skim->unit, at, step, &value))
-				return false;
+			good = take_form(&at, step, &value);
 			entry->sibling = sp_skim_reference(skim->unit, &value);
-		} else if (!take_form(skim->unit, at, step, place_of(entry, step->take))) {
-			return false;
+		} else {
+			good = take_form(&at, step, place_of(entry, step->take));
 		}
+		if (!good)
+			return false;
 	}
+	skim->at = at;
 	return true;
 }
 

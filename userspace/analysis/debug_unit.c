@@ -57,6 +57,7 @@ struct sp_debug_unit {
 	const uint64_t *addresses;
 	size_t n_addresses;
 	struct sp_debug_row *rows; /* one for each address */
+	uint32_t *placed;	   /* the innermost node around each address, or NONE */
 	struct sp_debug_rows *line_table;
 	Dwarf_Files *files; /* that inlined calls of split units refer to */
 	size_t n_files;
@@ -73,6 +74,7 @@ struct sp_debug_unit {
 	struct segment *segments;
 	size_t n_segments;
 	const char *directory; /* where the compiler ran */
+	bool thorough;	       /* no entry is passed over that could hold functions */
 	bool assembler;	       /* its names are of the last alias; the symbol table knows better */
 };
 
@@ -204,10 +206,30 @@ static bool may_hold_functions(int tag)
 	}
 }
 
+/* Types and functions that have none of the addresses hold no function that does, as a rule. */
+static bool may_pass_over(const struct sp_debug_unit *unit, const struct sp_skim_entry *entry,
+			  uint32_t node)
+{
+	switch (entry->tag) {
+	case DW_TAG_inlined_subroutine:
+		return node == UNWANTED;
+	case DW_TAG_subprogram:
+		return !unit->thorough &&
+		       (node >= CLOSED || unit->nodes[node].offset != entry->offset);
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_interface_type:
+		return !unit->thorough;
+	default:
+		return !may_hold_functions(entry->tag);
+	}
+}
+
 static int walk(struct sp_debug_unit *unit)
 {
 	uint32_t around[MAX_DEPTH]; /* the function around entries of a depth */
-	struct sp_skim_entry entry;
+	struct sp_skim_entry entry = {0};
 	size_t depth = 0; /* of the next entry; the unit's own is at 0 */
 
 	while (sp_skim_next(unit->skim, &entry)) {
@@ -228,12 +250,11 @@ static int walk(struct sp_debug_unit *unit)
 		}
 		if (!entry.children)
 			continue;
-		if (depth && !may_hold_functions(entry.tag)) {
-			if (entry.sibling > entry.offset &&
-			    sp_skim_skip_to(unit->skim, entry.sibling))
-				continue;
+		if (depth && may_pass_over(unit, &entry, node) && entry.sibling > entry.offset &&
+		    sp_skim_skip_to(unit->skim, entry.sibling))
+			continue;
+		if (depth && !may_hold_functions(entry.tag))
 			node = CLOSED;
-		}
 		if (depth == MAX_DEPTH)
 			return 0;
 		around[depth++] = node;
@@ -288,6 +309,56 @@ static int make_segments(struct sp_debug_unit *unit)
 		stack[open++] = range;
 	}
 	return 0;
+}
+
+/* Both the segments and the addresses ascend. */
+static void place_addresses(struct sp_debug_unit *unit)
+{
+	size_t at = 0; /* the first segment behind the address */
+
+	for (size_t i = 0; i < unit->n_addresses; i++) {
+		while (at < unit->n_segments && unit->segments[at].start <= unit->addresses[i])
+			at++;
+		unit->placed[i] = at ? unit->segments[at - 1].node : NONE;
+	}
+}
+
+/* True if a function was not found that is there: nested in another one, or in a local class. */
+static bool lacks_function(const struct sp_debug_unit *unit, sp_debug_is_function is_function,
+			   void *context)
+{
+	for (size_t i = 0; i < unit->n_addresses; i++)
+		if (unit->placed[i] == NONE && is_function(context, unit->addresses[i]))
+			return true;
+	return false;
+}
+
+/* Compilers put few functions into others, and tell where the next entry is that is not inside: so
+ * first all that is inside is passed over; thoroughly only where that was not enough. */
+static int find_functions(struct sp_debug_unit *unit, sp_debug_is_function is_function,
+			  void *context)
+{
+	int r = walk(unit);
+
+	if (r == 0)
+		r = make_segments(unit);
+	if (r < 0)
+		return r;
+	place_addresses(unit);
+	if (!lacks_function(unit, is_function, context))
+		return 0;
+	unit->thorough = true;
+	unit->n_nodes = unit->n_ranges = unit->n_segments = 0;
+	free(unit->segments);
+	unit->segments = NULL;
+	r = sp_skim_seek(unit->skim, unit->layout.entries);
+	if (r == 0)
+		r = walk(unit);
+	if (r == 0)
+		r = make_segments(unit);
+	if (r == 0)
+		place_addresses(unit);
+	return r;
 }
 
 /* ---- reading ---- */
@@ -400,8 +471,11 @@ static int read_lines(struct sp_debug_unit *unit, const struct sp_debug_unit_pla
 	if (dwarf_attr(&lines, DW_AT_comp_dir, &directory))
 		unit->directory = dwarf_formstring(&directory);
 	unit->rows = calloc(unit->n_addresses + 1, sizeof(*unit->rows));
-	if (!unit->rows)
+	unit->placed = malloc((unit->n_addresses + 1) * sizeof(*unit->placed));
+	if (!unit->rows || !unit->placed)
 		return -ENOMEM;
+	for (size_t i = 0; i < unit->n_addresses; i++)
+		unit->placed[i] = NONE;
 	if (!place->package && functions.cu != lines.cu &&
 	    dwarf_getsrcfiles(&functions, &unit->files, &unit->n_files) != 0)
 		unit->n_files = 0;
@@ -412,7 +486,8 @@ static int read_lines(struct sp_debug_unit *unit, const struct sp_debug_unit_pla
 
 int sp_debug_unit_read(const struct sp_debug_unit_place *place,
 		       const struct sp_debug_sections *sections, const uint64_t *addresses,
-		       size_t n, struct sp_pool *paths, struct sp_debug_unit **ret_unit)
+		       size_t n, struct sp_pool *paths, sp_debug_is_function is_function,
+		       void *context, struct sp_debug_unit **ret_unit)
 {
 	struct sp_debug_unit *unit = calloc(1, sizeof(*unit));
 	Dwarf_Die functions = place->functions;
@@ -434,9 +509,7 @@ int sp_debug_unit_read(const struct sp_debug_unit_place *place,
 		if (r == 0 && unit->cu)
 			r = sp_debug_hints_new(&functions, &unit->hints);
 		if (r == 0)
-			r = walk(unit);
-		if (r == 0)
-			r = make_segments(unit);
+			r = find_functions(unit, is_function, context);
 	}
 	if (r < 0 && r != -EBADMSG) {
 		sp_debug_unit_free(unit);
@@ -455,6 +528,7 @@ void sp_debug_unit_free(struct sp_debug_unit *unit)
 	sp_skim_close(unit->skim);
 	sp_debug_rows_free(unit->line_table);
 	free(unit->rows);
+	free(unit->placed);
 	free(unit->nodes);
 	free(unit->ranges);
 	free(unit->segments);
@@ -462,21 +536,6 @@ void sp_debug_unit_free(struct sp_debug_unit *unit)
 }
 
 /* ---- looking up ---- */
-
-static uint32_t find_node(const struct sp_debug_unit *unit, uint64_t address)
-{
-	size_t low = 0, high = unit->n_segments; /* the answer is before high */
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (unit->segments[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? unit->segments[low - 1].node : NONE;
-}
 
 static void name_frame(struct sp_debug_unit *unit, struct node *node, struct sp_debug_frame *frame)
 {
@@ -512,7 +571,7 @@ size_t sp_debug_unit_find(struct sp_debug_unit *unit, size_t index,
 {
 	struct sp_debug_frame frame = {.directory = unit->directory};
 	const struct sp_debug_row *row = &unit->rows[index];
-	uint32_t at = find_node(unit, unit->addresses[index]);
+	uint32_t at = unit->placed[index];
 	size_t n = 0;
 
 	if (row->file != SP_DEBUG_NO_FILE)

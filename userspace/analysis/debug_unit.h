@@ -10,6 +10,7 @@
 #define SP_ANALYSIS_DEBUG_UNIT_H
 
 #include <elfutils/libdw.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,11 +31,16 @@ struct sp_debug_unit_place {
 
 struct sp_debug_unit;
 
+/* Whether the symbol table has a function at an address, in the DWARF file's terms; true if there
+ * is no table to tell. */
+typedef bool (*sp_debug_is_function)(void *context, uint64_t address);
+
 /* @sections: of the file that @lines is in. @addresses ascend, and must outlive the unit, as must
  * @paths, where names of files are kept. */
 int sp_debug_unit_read(const struct sp_debug_unit_place *place,
 		       const struct sp_debug_sections *sections, const uint64_t *addresses,
-		       size_t n, struct sp_pool *paths, struct sp_debug_unit **ret_unit);
+		       size_t n, struct sp_pool *paths, sp_debug_is_function is_function,
+		       void *context, struct sp_debug_unit **ret_unit);
 /* NULL is fine. */
 void sp_debug_unit_free(struct sp_debug_unit *unit);
 

@@ -116,6 +116,11 @@ const char *sp_symbol_table_find(const struct sp_symbol_table *table, uint64_t a
 	return low && address < table->symbols[low - 1].end ? table->symbols[low - 1].name : NULL;
 }
 
+bool sp_symbol_table_is_empty(const struct sp_symbol_table *table)
+{
+	return !table->n_symbols;
+}
+
 void sp_symbol_table_free(struct sp_symbol_table *table)
 {
 	free(table);

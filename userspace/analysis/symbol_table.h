@@ -6,6 +6,7 @@
 #define SP_ANALYSIS_SYMBOL_TABLE_H
 
 #include <elfutils/libdwfl.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sp_symbol_table;
@@ -15,6 +16,7 @@ struct sp_symbol_table;
 int sp_symbol_table_read(Dwfl_Module *module, struct sp_symbol_table **ret_table);
 /* NULL is fine. */
 void sp_symbol_table_free(struct sp_symbol_table *table);
+bool sp_symbol_table_is_empty(const struct sp_symbol_table *table);
 /* Linker name of the function at an address in libdwfl's terms, NULL if there is none. */
 const char *sp_symbol_table_find(const struct sp_symbol_table *table, uint64_t address);
 

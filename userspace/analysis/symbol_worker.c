@@ -19,9 +19,12 @@
 #include "userspace/analysis/debug_info.h"
 #include "userspace/analysis/names.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/base/idmap.h"
 #include "userspace/base/pool.h"
 
 _Static_assert(SP_WORKER_MAX_FRAMES >= SP_DEBUG_MAX_INLINED, "every chain fits a message");
+
+#define ENOUGH_MEMORY ((rlim_t)4 << 30)
 
 /* ---- the worker's end ---- */
 
@@ -32,9 +35,11 @@ struct readable {
 
 struct worker {
 	struct sp_pool *texts;
-	struct readable *readable; /* by number of a linker name: the last one that was made */
+	struct sp_idmap by_pointer; /* numbers of texts that stay where they are */
+	struct readable *readable;  /* by number of a linker name: the last one that was made */
 	size_t readable_capacity;
-	bool keep_clones;
+	bool keep_clones, raw_names;
+	bool dying; /* the process ends with the work: its memory need not be taken apart */
 	unsigned char buffer[64 << 10];
 	size_t used;
 	int (*write)(void *context, const void *bytes, size_t size);
@@ -97,6 +102,21 @@ static int send_text(struct worker *worker, const char *text, uint32_t *ret_id)
 			    0);
 }
 
+/* The same of a text that lives as long as the worker: it is looked at once, not at each of the
+ * many addresses in a function. */
+static int send_lasting_text(struct worker *worker, const char *text, uint32_t *ret_id)
+{
+	int r;
+
+	*ret_id = text ? sp_idmap_get(&worker->by_pointer, (uintptr_t)text) : SP_WORKER_NO_TEXT;
+	if (!text || *ret_id != SP_IDMAP_NONE)
+		return 0;
+	r = send_text(worker, text, ret_id);
+	if (r == 0 && *ret_id != SP_WORKER_NO_TEXT)
+		r = sp_idmap_set(&worker->by_pointer, (uintptr_t)text, *ret_id);
+	return r;
+}
+
 static bool same_hints(const struct sp_name_hints *a, const struct sp_name_hints *b)
 {
 	return a->fortran == b->fortran && a->name == b->name && a->module == b->module &&
@@ -113,7 +133,7 @@ static int send_readable(struct worker *worker, uint32_t raw, const struct sp_na
 	int r;
 
 	*ret_id = raw;
-	if (raw == SP_WORKER_NO_TEXT)
+	if (raw == SP_WORKER_NO_TEXT || worker->raw_names)
 		return 0;
 	if (raw >= worker->readable_capacity) {
 		size_t capacity = (size_t)raw * 2 + 64;
@@ -142,9 +162,9 @@ static int send_readable(struct worker *worker, uint32_t raw, const struct sp_na
 	return 0;
 }
 
-/* Sends a frame's file, made absolute as addr2line does. libdw joins the compiler's directory only
- * to some of the names; with one that is itself relative (reproducible builds) that shows in the
- * name. */
+/* Sends a frame's file, made absolute as addr2line does. libdw (split DWARF) joins the compiler's
+ * directory only to some of the names; with one that is itself relative (reproducible builds) that
+ * shows in the name. */
 static int send_file(struct worker *worker, const struct sp_debug_frame *frame, uint32_t *ret_id)
 {
 	sp_cleanup(sp_freep) char *joined = NULL;
@@ -152,7 +172,7 @@ static int send_file(struct worker *worker, const struct sp_debug_frame *frame, 
 
 	if (!frame->file || frame->file[0] == '/' || !length ||
 	    (!strncmp(frame->file, frame->directory, length) && frame->file[length] == '/'))
-		return send_text(worker, frame->file, ret_id);
+		return send_lasting_text(worker, frame->file, ret_id);
 	if (asprintf(&joined, "%s/%s", frame->directory, frame->file) < 0) {
 		joined = NULL;
 		return -ENOMEM;
@@ -168,7 +188,7 @@ static int send_place(void *context, size_t index, const struct sp_debug_frame *
 	uint32_t number = (uint32_t)index;
 
 	for (size_t i = 0; i < n_frames; i++) {
-		int r = send_text(worker, frames[i].function, &sent[i].raw);
+		int r = send_lasting_text(worker, frames[i].function, &sent[i].raw);
 
 		if (r == 0)
 			r = send_readable(worker, sent[i].raw, &frames[i].names, &sent[i].function);
@@ -190,25 +210,78 @@ static int send_status(struct worker *worker, enum sp_symbols_status status, con
 			    strlen(reason));
 }
 
+static enum sp_symbols_status status_of(int code)
+{
+	return code == -ESTALE	  ? SP_SYMBOLS_CHANGED
+	       : code == -ENOEXEC ? SP_SYMBOLS_DAMAGED
+				  : SP_SYMBOLS_MISSING;
+}
+
+/* "that of the first file; FILE: that of another". */
+static void add_reason(char reason[SP_DEBUG_REASON], const char *path, const char *why, bool first)
+{
+	size_t used = strlen(reason), room = SP_DEBUG_REASON - used;
+	int n;
+
+	if (first)
+		n = snprintf(reason + used, room, "%s", why);
+	else
+		n = snprintf(reason + used, room, "%s%s: %s", used ? "; " : "", path, why);
+	if (n < 0)
+		reason[used] = '\0';
+}
+
+/* The file to use, NULL if there is none; then, and where a file was passed over, *ret_code and
+ * @reason say why. */
+static int choose_file(const struct sp_symbol_job *job, struct sp_debug_info **ret_info,
+		       int *ret_code, char reason[SP_DEBUG_REASON])
+{
+	struct sp_debug_info *first = NULL, *info;
+	const char *debug_file;
+	char why[SP_DEBUG_REASON];
+
+	*ret_code = 0;
+	for (size_t i = 0; i < job->n_paths; i++) {
+		int r = sp_debug_info_open(job->paths[i], job->build_id, job->debug_path, &info,
+					   why);
+
+		if (r == -ENOMEM) {
+			sp_debug_info_free(first);
+			return r;
+		}
+		if (r < 0) {
+			add_reason(reason, job->paths[i], why, i == 0);
+			*ret_code = *ret_code ? *ret_code : r;
+		} else if (sp_debug_info_has_lines(info, &debug_file)) {
+			sp_debug_info_free(first);
+			*ret_info = info;
+			return 0;
+		} else if (first) {
+			sp_debug_info_free(info);
+		} else {
+			first = info;
+		}
+	}
+	*ret_info = first;
+	return 0;
+}
+
 static int work(struct worker *worker, const struct sp_symbol_job *job)
 {
 	struct sp_debug_info *info = NULL;
-	const char *reason = "", *debug_file = NULL;
-	int r = sp_debug_info_open(job->path, job->build_id, job->debug_path, &info, &reason);
+	char reason[SP_DEBUG_REASON] = "";
+	const char *debug_file = NULL;
+	int code, r = choose_file(job, &info, &code, reason);
 
-	if (r == -ENOMEM)
+	if (r < 0)
 		return r;
-	if (r < 0) {
-		r = send_status(worker,
-				r == -ESTALE	? SP_SYMBOLS_CHANGED
-				: r == -ENOEXEC ? SP_SYMBOLS_DAMAGED
-						: SP_SYMBOLS_MISSING,
-				reason);
+	if (!info) {
+		r = send_status(worker, status_of(code), reason);
 	} else {
-		r = send_status(worker,
-				sp_debug_info_has_lines(info, &debug_file) ? SP_SYMBOLS_LINES
-									   : SP_SYMBOLS_NAMES,
-				"");
+		bool lines = sp_debug_info_has_lines(info, &debug_file);
+
+		r = send_status(worker, lines ? SP_SYMBOLS_LINES : SP_SYMBOLS_NAMES,
+				lines ? "" : reason);
 		if (r == 0 && debug_file)
 			r = send_message(worker, SP_WORKER_DEBUG_FILE, debug_file,
 					 strnlen(debug_file, SP_WORKER_MAX_TEXT), NULL, 0);
@@ -221,12 +294,13 @@ static int work(struct worker *worker, const struct sp_symbol_job *job)
 		r = send_message(worker, SP_WORKER_END, NULL, 0, NULL, 0);
 	if (r == 0)
 		r = flush(worker);
-	sp_debug_info_free(info);
+	if (!worker->dying)
+		sp_debug_info_free(info);
 	return r;
 }
 
 static int run(const struct sp_symbol_job *job, int (*write)(void *, const void *, size_t),
-	       void *context)
+	       void *context, bool dying)
 {
 	struct worker *worker = calloc(1, sizeof(*worker));
 	int r;
@@ -236,9 +310,14 @@ static int run(const struct sp_symbol_job *job, int (*write)(void *, const void 
 	worker->write = write;
 	worker->context = context;
 	worker->keep_clones = job->keep_clones;
+	worker->raw_names = job->raw_names;
+	worker->dying = dying;
 	worker->texts = sp_pool_new();
 	r = worker->texts ? work(worker, job) : -ENOMEM;
+	if (dying)
+		return r;
 	sp_pool_free(worker->texts);
+	sp_idmap_free(&worker->by_pointer);
 	free(worker->readable);
 	free(worker);
 	return r;
@@ -265,7 +344,7 @@ static int write_pipe(void *context, const void *bytes, size_t size)
 
 /* A damaged file must cost no more than its own answers: no core file, no endless memory, no words
  * of the C library on the user's terminal. */
-static void confine(pid_t parent)
+static void confine(pid_t parent, unsigned int share)
 {
 	struct rlimit limit = {0, 0};
 	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
@@ -282,12 +361,18 @@ static void confine(pid_t parent)
 		dup2(null, STDERR_FILENO);
 	}
 	if (pages > 0 && page > 0) {
-		limit.rlim_cur = limit.rlim_max = (rlim_t)pages / 4 * 3 * (rlim_t)page;
+		rlim_t all = (rlim_t)pages / 4 * 3 * (rlim_t)page, part = all / (share ? share : 1);
+
+		/* Large enough for any one program's debug information, if there is so much. */
+		if (part < ENOUGH_MEMORY)
+			part = all < ENOUGH_MEMORY ? all : ENOUGH_MEMORY;
+		limit.rlim_cur = limit.rlim_max = part;
 		setrlimit(RLIMIT_DATA, &limit);
 	}
 #else
 	(void)pages;
 	(void)page;
+	(void)share;
 #endif
 	unsetenv("DEBUGINFOD_URLS");
 }
@@ -309,8 +394,8 @@ int sp_worker_start(const struct sp_symbol_job *job, pid_t *ret_pid, int *ret_fd
 	}
 	if (pid == 0) {
 		close(ends[0]);
-		confine(parent);
-		_exit(run(job, write_pipe, &ends[1]) == 0 ? 0 : 1);
+		confine(parent, job->share);
+		_exit(run(job, write_pipe, &ends[1], true) == 0 ? 0 : 1);
 	}
 	close(ends[1]);
 	*ret_pid = pid;
@@ -338,5 +423,5 @@ int sp_worker_run_here(const struct sp_symbol_job *job, struct sp_worker_reader 
 	struct here here = {reader, sink};
 
 	unsetenv("DEBUGINFOD_URLS");
-	return run(job, write_here, &here);
+	return run(job, write_here, &here, false);
 }

@@ -20,12 +20,17 @@
 #define SP_WORKER_MAX_FRAMES 64
 
 struct sp_symbol_job {
-	const char *path;
+	/* Files that may be the module. The first with its build-id and debug information is taken;
+	 * if none has debug information, the first with its build-id. */
+	const char *const *paths;
+	size_t n_paths;
 	const char *build_id;
 	const char *debug_path;
 	const uint64_t *addresses; /* ascending */
 	size_t n;
-	bool keep_clones; /* in readable names */
+	bool keep_clones;   /* in readable names */
+	bool raw_names;	    /* no readable names */
+	unsigned int share; /* so many workers have the machine's memory together; 0: 1 */
 };
 
 /* A message is a header and its bytes, in native byte order, since both ends are one program. */

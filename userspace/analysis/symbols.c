@@ -21,6 +21,7 @@
 #include "userspace/base/cleanup.h"
 
 #define PATIENCE_S 60
+#define DEBUGINFOD_S 30
 
 /* ---- modules and addresses ---- */
 
@@ -39,6 +40,8 @@ int sp_symbols_new(const struct sp_symbols_options *options, struct sp_symbols *
 		symbols->options.jobs = SP_SYMBOLS_MAX_JOBS;
 	if (!symbols->options.patience_s)
 		symbols->options.patience_s = PATIENCE_S;
+	if (!symbols->options.debuginfod_s)
+		symbols->options.debuginfod_s = DEBUGINFOD_S;
 	symbols->texts = sp_pool_new();
 	symbols->keys = sp_pool_new();
 	symbols->unknown_text = symbols->texts ? sp_pool_add(symbols->texts, "??") : NULL;
@@ -66,6 +69,8 @@ void sp_symbols_free(struct sp_symbols *symbols)
 		free(module->pending);
 		free(module->reason);
 		free(module->debug_file);
+		free(module->copies);
+		free(module->fetched);
 	}
 	free(symbols->modules);
 	sp_pool_free(symbols->texts);
@@ -75,10 +80,9 @@ void sp_symbols_free(struct sp_symbols *symbols)
 
 /* What can be told from the file's first bytes, without libelf: its time, and if it is linked for
  * fixed addresses. */
-static void look_at_file(struct sp_symbols_module *module)
+static void look_at_file(struct sp_symbols_module *module, const char *path)
 {
-	sp_cleanup(sp_closep) int fd =
-		open(module->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	sp_cleanup(sp_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	unsigned char head[18];
 	struct stat status;
 
@@ -118,9 +122,33 @@ int sp_symbols_add_module(struct sp_symbols *symbols, const char *path, const ch
 		file->public.build_id = sp_pool_add(symbols->texts, build_id);
 		if (!file->public.path || !file->public.build_id)
 			return -ENOMEM;
-		look_at_file(&file->public);
+		look_at_file(&file->public, path);
 	}
 	*ret_module = number;
+	return 0;
+}
+
+int sp_symbols_add_copy(struct sp_symbols *symbols, uint32_t number, const char *path)
+{
+	struct sp_symbols_file *module;
+	const char *text, **added;
+
+	if (number >= symbols->n_modules)
+		return -EINVAL;
+	module = &symbols->modules[number];
+	text = sp_pool_add(symbols->texts, path);
+	if (!text)
+		return -ENOMEM;
+	for (size_t i = 0; i < module->n_copies; i++)
+		if (module->copies[i] == text)
+			return 0;
+	added = sp_array_add(&module->copies, &module->n_copies, &module->copies_room);
+	if (!added)
+		return -ENOMEM;
+	*added = text;
+	/* Where a build-id can tell, the two do not differ in this. */
+	if (!module->public.changed.tv_sec || !*module->public.build_id)
+		look_at_file(&module->public, path);
 	return 0;
 }
 

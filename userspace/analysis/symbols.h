@@ -11,7 +11,12 @@
  * Cost: each distinct address is looked up once, each compilation unit is read once. Memory: about
  * 24 bytes an address, and each distinct text once. Each module is read in a child process of its
  * own, several at a time; files are never trusted: one that is damaged, changed, gone or hostile
- * gives unknown addresses and a reason, never a failure. The network is not used.
+ * gives unknown addresses and a reason, never a failure. A module with many addresses is read by
+ * several processes, each of which has a part of them.
+ *
+ * Separate debug files are found by build-id (DIR/.build-id/xx/….debug) and by name
+ * (.gnu_debuglink, whose checksum must fit). The network is used only if debuginfod is asked for;
+ * what comes from there must have the module's build-id.
  */
 #ifndef SP_ANALYSIS_SYMBOLS_H
 #define SP_ANALYSIS_SYMBOLS_H
@@ -24,18 +29,23 @@
 struct sp_symbols;
 
 struct sp_symbols_options {
-	const char *debug_path;	 /* where to search separate debug files; NULL: as debuggers do */
-	unsigned int jobs;	 /* modules read at a time; 0: one for each CPU, at most 8 */
-	unsigned int patience_s; /* a module without progress for so long is given up; 0: 60 */
-	unsigned int limit_s;	 /* for all modules of a resolve together; 0: none */
-	bool keep_clones; /* tell solve.constprop.0 from solve in readable names */
+	const char *debug_path; /* where to search separate debug files, as libdwfl writes it:
+				   "+:.debug:/usr/lib/debug", which NULL stands for */
+	bool debuginfod; /* ask servers for what is not found, if DEBUGINFOD_URLS names any */
+	unsigned int debuginfod_s; /* for all they are asked together; 0: 30 */
+	unsigned int jobs;	   /* processes at a time; 0: one for each CPU, at most 8 */
+	unsigned int patience_s;   /* a module without progress for so long is given up; 0: 60 */
+	bool raw_names;		   /* linker names alone: saves time where nobody reads them */
+	unsigned int limit_s;	   /* for all modules of a resolve together; 0: none */
+	bool keep_clones;	   /* tell solve.constprop.0 from solve in readable names */
 	bool in_process; /* no child processes: for tests; a crash of libdw is then one of ours */
 	/* Called now and then while resolving, or NULL. */
 	void (*progress)(void *context, size_t done, size_t total);
 	void *context;
 };
 
-/* How well a module is known. Everything but LINES and NAMES comes with a reason. */
+/* How well a module is known. Everything but LINES and NAMES comes with a reason; NAMES has one if
+ * debug information was found or asked for in vain. */
 enum sp_symbols_status {
 	SP_SYMBOLS_PENDING = 0, /* nothing was resolved yet */
 	SP_SYMBOLS_LINES = 1,	/* has debug information */
@@ -49,7 +59,7 @@ struct sp_symbols_module {
 	const char *path;
 	const char *build_id; /* as given; "" unknown */
 	enum sp_symbols_status status;
-	const char *reason;	 /* clause to stand after "path: "; "" none */
+	const char *reason; /* clause to stand after "path: "; "" none. CHANGED: names both ids */
 	const char *debug_file;	 /* that the lines come from; "" none */
 	bool fixed_address;	 /* linked for fixed addresses (ET_EXEC): its load bias is 0 */
 	struct timespec changed; /* last modification of the file, 0 unknown */
@@ -83,11 +93,16 @@ size_t sp_symbols_n_modules(const struct sp_symbols *symbols);
 const struct sp_symbols_module *sp_symbols_module(const struct sp_symbols *symbols,
 						  uint32_t module);
 
+/* Another file that may be the module, as a copy that was archived: taken if the file at the
+ * module's path is gone or is another build; before it if no build-id can tell. */
+int sp_symbols_add_copy(struct sp_symbols *symbols, uint32_t module, const char *path);
+
 int sp_symbols_add(struct sp_symbols *symbols, uint32_t module, uint64_t address);
 
 /* Looks up all that was added. Fails only without memory or processes. */
 int sp_symbols_resolve(struct sp_symbols *symbols);
-/* Whether the last resolve reached its limit, so that some addresses are unknown that need not be. */
+/* Whether the last resolve reached its limit, so that some addresses are unknown that need not be.
+ */
 bool sp_symbols_ran_out_of_time(const struct sp_symbols *symbols);
 
 /* Never NULL: what is not known, or was not resolved, has one frame, "??" at "??":0. */

@@ -15,13 +15,29 @@ struct sp_symbols_entry {
 	struct sp_symbol symbol; /* frames are its own; none: unknown */
 };
 
+enum sp_symbols_step {
+	SP_STEP_DONE = 0,
+	SP_STEP_READ,  /* parts of it are to be read, or being read */
+	SP_STEP_FETCH, /* servers are to be asked */
+	SP_STEP_WAIT,  /* … are being asked */
+};
+
 struct sp_symbols_file {
 	struct sp_symbols_module public;
 	char *reason, *debug_file;
+	const char **copies; /* other files that may be the module */
+	size_t n_copies, copies_room;
+	char *fetched;	   /* debug information from a server, NULL none */
+	bool asked;	   /* servers were asked */
 	uint64_t *pending; /* added, to be resolved */
 	size_t n_pending, pending_capacity;
 	struct sp_symbols_entry *entries;
 	size_t n_entries;
+	/* While resolving. */
+	enum sp_symbols_step step;
+	struct sp_symbol *places;      /* one for each pending address */
+	unsigned int parts, next_part; /* the addresses are looked up in so many parts */
+	unsigned int running;
 };
 
 struct sp_symbols {
@@ -29,7 +45,8 @@ struct sp_symbols {
 	struct sp_pool *texts, *keys;
 	struct sp_symbols_file *modules; /* by the number of "build-id path" in keys */
 	size_t n_modules, modules_capacity;
-	size_t done, total; /* addresses */
+	size_t done, total;   /* addresses */
+	uint64_t fetch_until; /* CLOCK_MONOTONIC, 0: no server was asked yet */
 	bool ran_out_of_time;
 	const char *unknown_text;
 	struct sp_frame unknown_frame;

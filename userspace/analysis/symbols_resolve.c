@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * symbols_resolve.c - runs a worker for each module with addresses to look up, and keeps the
+ * symbols_resolve.c - runs workers for the modules with addresses to look up, and keeps the
  * answers.
  *
- * Whatever becomes of a worker, its addresses count as resolved afterwards, so nothing is tried
- * twice.
+ * A module goes through steps: it is read, in one part or several at a time; if it turns out to
+ * have no debug information, servers are asked for it, all modules at once; with what they send it
+ * is read again. Whatever becomes of a worker, its addresses count as resolved afterwards, so
+ * nothing is tried twice.
  */
 #include <errno.h>
 #include <poll.h>
@@ -15,24 +17,43 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "userspace/analysis/symbol_fetch.h"
 #include "userspace/analysis/symbol_worker.h"
 #include "userspace/analysis/symbols_private.h"
 #include "userspace/base/array.h"
+#include "userspace/base/cleanup.h"
 
 #define MAX_JOBS SP_SYMBOLS_MAX_JOBS
+#define MAX_FETCHES 32
+#define PART_ADDRESSES 400     /* fewer are not worth another process */
+#define GRACE_NS 1000000000ull /* after the deadline, for servers' processes to tidy up */
 
 /* ---- what a worker says ---- */
 
 struct job {
 	struct sp_symbols *symbols;
 	struct sp_symbols_file *module;
-	struct sp_symbol *places; /* one for each pending address */
-	const char **texts;	  /* by the worker's numbers */
+	size_t first, n;    /* of the module's pending addresses */
+	const char **texts; /* by the worker's numbers */
 	size_t n_texts, texts_capacity;
 	struct sp_worker_reader reader;
 	pid_t pid;
 	int fd;
 	time_t heard; /* when it last said something, CLOCK_MONOTONIC */
+};
+
+struct fetch {
+	struct sp_symbols_file *module;
+	struct sp_symbol_fetch process;
+};
+
+/* All that goes on at a time. */
+struct work {
+	struct sp_symbols *symbols;
+	struct job jobs[MAX_JOBS];
+	size_t n_jobs;
+	struct fetch fetches[MAX_FETCHES];
+	size_t n_fetches;
 };
 
 static int set_text(char **text, const char **shown, const char *value)
@@ -47,12 +68,19 @@ static int set_text(char **text, const char **shown, const char *value)
 	return 0;
 }
 
-static int take_status(void *context, enum sp_symbols_status status, const char *reason)
+static int set_status(struct sp_symbols_file *module, enum sp_symbols_status status,
+		      const char *reason)
 {
-	struct sp_symbols_file *module = ((struct job *)context)->module;
-
+	/* If reading one part went wrong, that of another does not make it right. */
+	if (module->public.status == SP_SYMBOLS_DAMAGED)
+		return 0;
 	module->public.status = status;
 	return set_text(&module->reason, &module->public.reason, reason);
+}
+
+static int take_status(void *context, enum sp_symbols_status status, const char *reason)
+{
+	return set_status(((struct job *)context)->module, status, reason);
 }
 
 static int take_debug_file(void *context, const char *path)
@@ -82,7 +110,7 @@ static int take_place(void *context, uint32_t index, const struct sp_worker_fram
 		      uint32_t n_frames)
 {
 	struct job *job = context;
-	struct sp_symbol *place = &job->places[index];
+	struct sp_symbol *place = &job->module->places[job->first + index];
 	struct sp_frame *copy;
 
 	job->symbols->done++;
@@ -109,29 +137,73 @@ static struct sp_symbol_sink job_sink(struct job *job)
 
 /* ---- running workers ---- */
 
-static time_t now_s(void)
+static uint64_t now_ns(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static int start_job(struct sp_symbols *symbols, struct sp_symbols_file *module, struct job *job)
+static time_t now_s(void)
 {
-	struct sp_symbol_job work = {module->public.path, module->public.build_id,
-				     symbols->options.debug_path, module->pending,
-				     module->n_pending, symbols->options.keep_clones};
+	return (time_t)(now_ns() / 1000000000u);
+}
+
+/* The files that may be the module. Without a build-id nothing but the time of recording tells that
+ * the one at the path is: a copy is surer. NULL without memory. */
+static const char **paths_of(const struct sp_symbols_file *module, size_t *ret_n)
+{
+	const char **paths = calloc(module->n_copies + 2, sizeof(*paths));
+	size_t n = 0;
+
+	if (!paths)
+		return NULL;
+	if (*module->public.build_id)
+		paths[n++] = module->public.path;
+	for (size_t i = 0; i < module->n_copies; i++)
+		paths[n++] = module->copies[i];
+	if (!*module->public.build_id)
+		paths[n++] = module->public.path;
+	if (module->fetched)
+		paths[n++] = module->fetched;
+	*ret_n = n;
+	return paths;
+}
+
+static int start_worker(struct job *job, const char *const *paths, size_t n_paths)
+{
+	const struct sp_symbols_options *options = &job->symbols->options;
+	struct sp_symbol_job work = {
+		.paths = paths,
+		.n_paths = n_paths,
+		.build_id = job->module->public.build_id,
+		.debug_path = options->debug_path,
+		.addresses = job->module->pending + job->first,
+		.n = job->n,
+		.keep_clones = options->keep_clones,
+		.raw_names = options->raw_names,
+		.share = options->jobs,
+	};
 	struct sp_symbol_sink sink = job_sink(job);
 
-	*job = (struct job){.symbols = symbols, .module = module, .fd = -1, .heard = now_s()};
-	job->reader.n_addresses = module->n_pending;
-	job->places = calloc(module->n_pending, sizeof(*job->places));
-	if (!job->places)
-		return -ENOMEM;
-	if (symbols->options.in_process)
+	if (options->in_process)
 		return sp_worker_run_here(&work, &job->reader, &sink);
 	return sp_worker_start(&work, &job->pid, &job->fd);
+}
+
+/* Starts the next part of a module. */
+static int start_job(struct sp_symbols *symbols, struct sp_symbols_file *module, struct job *job)
+{
+	size_t n = module->n_pending, part = module->next_part++, n_paths;
+	sp_cleanup(sp_freep) const char **paths = paths_of(module, &n_paths);
+
+	*job = (struct job){.symbols = symbols, .module = module, .fd = -1, .heard = now_s()};
+	job->first = n / module->parts * part;
+	job->n = (part + 1 == module->parts ? n : n / module->parts * (part + 1)) - job->first;
+	job->reader.n_addresses = job->n;
+	module->running++;
+	return paths ? start_worker(job, paths, n_paths) : -ENOMEM;
 }
 
 /* Reads what there is. 1: there may be more later, 0: the worker closed its end. */
@@ -149,15 +221,40 @@ static int hear_job(struct job *job)
 	return sp_worker_feed(&job->reader, bytes, (size_t)n, &sink) < 0 ? -EBADMSG : 1;
 }
 
-/* Adds what the worker found to what is known; its addresses are known from now on, if only as
- * unknown. Takes the places. */
-static int merge_places(struct job *job)
+/* ---- a module's steps ---- */
+
+static void drop_places(struct sp_symbols_file *module)
 {
-	struct sp_symbols_file *module = job->module;
+	for (size_t i = 0; module->places && i < module->n_pending; i++)
+		free((void *)module->places[i].frames);
+	free(module->places);
+	module->places = NULL;
+}
+
+static int begin_reading(struct sp_symbols *symbols, struct sp_symbols_file *module)
+{
+	size_t parts = module->n_pending / PART_ADDRESSES;
+
+	drop_places(module);
+	if (parts > symbols->options.jobs)
+		parts = symbols->options.jobs;
+	module->parts = parts && !symbols->options.in_process ? (unsigned int)parts : 1;
+	module->next_part = module->running = 0;
+	module->step = SP_STEP_READ;
+	module->public.status = SP_SYMBOLS_PENDING;
+	module->places = calloc(module->n_pending, sizeof(*module->places));
+	return module->places ? 0 : -ENOMEM;
+}
+
+/* Adds what the workers found to what is known; the addresses are known from now on, if only as
+ * unknown. */
+static int merge_places(struct sp_symbols_file *module)
+{
 	size_t total = module->n_entries + module->n_pending, at = total;
 	size_t old = module->n_entries, new = module->n_pending;
 	struct sp_symbols_entry *grown = reallocarray(module->entries, total, sizeof(*grown));
 
+	module->step = SP_STEP_DONE;
 	if (!grown)
 		return -ENOMEM;
 	module->entries = grown;
@@ -168,11 +265,28 @@ static int merge_places(struct job *job)
 			continue;
 		}
 		new --;
-		grown[--at] = (struct sp_symbols_entry){module->pending[new], job->places[new]};
-		job->places[new] = (struct sp_symbol){0};
+		grown[--at] = (struct sp_symbols_entry){module->pending[new], module->places[new]};
 	}
+	free(module->places);
+	module->places = NULL;
 	module->n_pending = 0;
 	return 0;
+}
+
+/* All parts were read. */
+static int finish_reading(struct sp_symbols *symbols, struct sp_symbols_file *module)
+{
+	bool lacking = module->public.status == SP_SYMBOLS_NAMES ||
+		       module->public.status == SP_SYMBOLS_CHANGED ||
+		       module->public.status == SP_SYMBOLS_MISSING;
+
+	if (lacking && symbols->options.debuginfod && !module->asked && *module->public.build_id &&
+	    sp_symbol_fetch_possible()) {
+		module->asked = true;
+		module->step = SP_STEP_FETCH;
+		return 0;
+	}
+	return merge_places(module);
 }
 
 static int finish_job(struct job *job, const char *trouble)
@@ -199,42 +313,159 @@ static int finish_job(struct job *job, const char *trouble)
 		else
 			snprintf(reason, sizeof(reason),
 				 "reading its debug information failed: not enough memory?");
-		r = take_status(job, SP_SYMBOLS_DAMAGED, reason);
+		r = set_status(module, SP_SYMBOLS_DAMAGED, reason);
 	}
-	if (r == 0)
-		r = merge_places(job);
-	for (size_t i = 0; i < module->n_pending; i++)
-		free((void *)job->places[i].frames);
-	free(job->places);
 	free(job->texts);
 	sp_worker_reader_done(&job->reader);
+	module->running--;
+	if (r == 0 && !module->running && module->next_part == module->parts)
+		r = finish_reading(job->symbols, module);
 	return r;
 }
 
-/* Waits for any of the running jobs; finished ones are taken out of the list. */
-static int attend(struct sp_symbols *symbols, struct job *jobs, size_t *n_jobs)
+/* ---- servers ---- */
+
+/* Nothing came, so what is known without servers holds. */
+static int give_up_fetch(struct sp_symbols *symbols, struct sp_symbols_file *module,
+			 const char *reason)
 {
-	struct pollfd polled[MAX_JOBS];
+	sp_cleanup(sp_freep) char *both = NULL;
+	int r;
+
+	symbols->done += module->n_pending;
+	if (asprintf(&both, "%s%s%s", module->public.reason, *module->public.reason ? "; " : "",
+		     reason) < 0) {
+		both = NULL;
+		return -ENOMEM;
+	}
+	r = set_text(&module->reason, &module->public.reason, both);
+	return r < 0 ? r : merge_places(module);
+}
+
+static int start_fetch(struct work *work, struct sp_symbols_file *module)
+{
+	struct sp_symbols *symbols = work->symbols;
+	struct fetch *fetch = &work->fetches[work->n_fetches];
+	int r;
+
+	/* The addresses are not done yet. */
+	symbols->done -= module->n_pending < symbols->done ? module->n_pending : symbols->done;
+	if (!symbols->fetch_until)
+		symbols->fetch_until = now_ns() + symbols->options.debuginfod_s * 1000000000ull;
+	if (now_ns() >= symbols->fetch_until)
+		return give_up_fetch(symbols, module, "debuginfod did not answer in time");
+	r = sp_symbol_fetch_start(&fetch->process, module->public.build_id, symbols->fetch_until);
+	if (r < 0)
+		return r;
+	fetch->module = module;
+	module->step = SP_STEP_WAIT;
+	work->n_fetches++;
+	return 0;
+}
+
+static int finish_fetch(struct work *work, struct fetch *fetch)
+{
+	struct sp_symbols_file *module = fetch->module;
+	const char *path, *reason;
+
+	sp_symbol_fetch_end(&fetch->process, &path, &reason);
+	if (!path)
+		return give_up_fetch(work->symbols, module, reason);
+	module->fetched = strdup(path);
+	return module->fetched ? begin_reading(work->symbols, module) : -ENOMEM;
+}
+
+/* ---- all of it ---- */
+
+static bool is_left(const struct sp_symbols *symbols)
+{
+	for (size_t i = 0; i < symbols->n_modules; i++)
+		if (symbols->modules[i].step != SP_STEP_DONE)
+			return true;
+	return false;
+}
+
+/* Starts what there is room for. */
+static int start_more(struct work *work)
+{
+	struct sp_symbols *symbols = work->symbols;
+	int r = 0;
+
+	for (size_t i = 0; i < symbols->n_modules && r == 0; i++) {
+		struct sp_symbols_file *module = &symbols->modules[i];
+
+		while (r == 0 && module->step == SP_STEP_READ &&
+		       module->next_part < module->parts && work->n_jobs < symbols->options.jobs) {
+			struct job *job = &work->jobs[work->n_jobs];
+
+			r = start_job(symbols, module, job);
+			if (r < 0 || symbols->options.in_process) {
+				int finished = finish_job(job, NULL);
+
+				r = r < 0 ? r : finished;
+			} else {
+				work->n_jobs++;
+			}
+		}
+		if (r == 0 && module->step == SP_STEP_FETCH && work->n_fetches < MAX_FETCHES)
+			r = start_fetch(work, module);
+	}
+	return r;
+}
+
+static int attend_job(struct work *work, size_t i, bool ready)
+{
+	struct job *job = &work->jobs[i];
+	const char *trouble = NULL;
+	int r = ready ? hear_job(job) : 1;
+
+	if (r == 1 && now_s() - job->heard > (time_t)work->symbols->options.patience_s)
+		trouble = "given up: reading its debug information took too long";
+	else if (r < 0)
+		trouble = "reading its debug information went wrong";
+	else if (r == 1)
+		return 0;
+	r = finish_job(job, trouble);
+	work->jobs[i] = work->jobs[--work->n_jobs];
+	return r;
+}
+
+static int attend_fetch(struct work *work, size_t i, bool ready)
+{
+	struct fetch *fetch = &work->fetches[i];
+	int r = ready ? sp_symbol_fetch_hear(&fetch->process) : 1;
+
+	if (r == 1 && now_ns() < work->symbols->fetch_until + GRACE_NS)
+		return 0;
+	r = finish_fetch(work, fetch);
+	work->fetches[i] = work->fetches[--work->n_fetches];
+	return r;
+}
+
+/* Waits for any of the processes; finished ones are taken out of the lists. */
+static int attend(struct work *work)
+{
+	struct pollfd polled[MAX_JOBS + MAX_FETCHES];
+	size_t n_jobs = work->n_jobs, n = 0;
 	int result = 0;
 
-	for (size_t i = 0; i < *n_jobs; i++)
-		polled[i] = (struct pollfd){.fd = jobs[i].fd, .events = POLLIN};
-	if (poll(polled, *n_jobs, 1000) < 0 && errno != EINTR)
-		return -errno;
-	for (size_t i = *n_jobs; i-- > 0;) {
-		const char *trouble = NULL;
-		int r = polled[i].revents ? hear_job(&jobs[i]) : 1;
+	for (size_t i = 0; i < work->n_jobs; i++)
+		polled[n++] = (struct pollfd){.fd = work->jobs[i].fd, .events = POLLIN};
+	for (size_t i = 0; i < work->n_fetches; i++)
+		polled[n++] = (struct pollfd){.fd = work->fetches[i].process.fd, .events = POLLIN};
+	if (poll(polled, n, work->n_fetches ? 200 : 1000) < 0) {
+		if (errno != EINTR)
+			return -errno;
+		return 0;
+	}
+	/* Backwards: what is taken out of a list leaves the ones before it alone. */
+	for (size_t i = n; i-- > 0;) {
+		bool ready = polled[i].revents != 0;
+		int r = i < n_jobs ? attend_job(work, i, ready)
+				   : attend_fetch(work, i - n_jobs, ready);
 
-		if (r == 1 && now_s() - jobs[i].heard > (time_t)symbols->options.patience_s)
-			trouble = "given up: reading its debug information took too long";
-		else if (r < 0)
-			trouble = "reading its debug information went wrong";
-		else if (r == 1)
-			continue;
-		r = finish_job(&jobs[i], trouble);
 		if (r < 0)
 			result = r;
-		jobs[i] = jobs[--*n_jobs];
 	}
 	return result;
 }
@@ -256,47 +487,58 @@ static void sift_pending(struct sp_symbols_file *module)
 	module->n_pending = kept;
 }
 
+/* Ends what still runs, after a failure or at the limit of time. */
+static void stop_all(struct work *work)
+{
+	const char *path, *reason;
+
+	while (work->n_jobs)
+		finish_job(&work->jobs[--work->n_jobs], "given up");
+	while (work->n_fetches)
+		sp_symbol_fetch_end(&work->fetches[--work->n_fetches].process, &path, &reason);
+	for (size_t i = 0; i < work->symbols->n_modules; i++) {
+		struct sp_symbols_file *module = &work->symbols->modules[i];
+
+		/* Of those that servers were to be asked for more is known than nothing. */
+		if (module->step == SP_STEP_FETCH || module->step == SP_STEP_WAIT)
+			merge_places(module);
+		drop_places(module);
+		module->step = SP_STEP_DONE;
+	}
+}
+
 int sp_symbols_resolve(struct sp_symbols *symbols)
 {
-	struct job jobs[MAX_JOBS];
-	size_t n_jobs = 0, next = 0;
+	sp_cleanup(sp_freep) struct work *work = calloc(1, sizeof(*work));
+	unsigned int limit_s = symbols->options.limit_s;
 	time_t started = now_s();
 	int r = 0;
 
+	if (!work)
+		return -ENOMEM;
+	work->symbols = symbols;
 	symbols->ran_out_of_time = false;
 	symbols->done = symbols->total = 0;
-	for (size_t i = 0; i < symbols->n_modules; i++) {
+	for (size_t i = 0; i < symbols->n_modules && r == 0; i++) {
 		sift_pending(&symbols->modules[i]);
 		symbols->total += symbols->modules[i].n_pending;
+		if (symbols->modules[i].n_pending)
+			r = begin_reading(symbols, &symbols->modules[i]);
 	}
-	while (r == 0 && (n_jobs || next < symbols->n_modules)) {
-		if (symbols->options.limit_s &&
-		    now_s() - started >= (time_t)symbols->options.limit_s) {
+	do {
+		if (limit_s && now_s() - started >= (time_t)limit_s) {
 			symbols->ran_out_of_time = true;
 			break;
 		}
-		while (r == 0 && n_jobs < symbols->options.jobs && next < symbols->n_modules) {
-			struct sp_symbols_file *module = &symbols->modules[next++];
-
-			if (!module->n_pending)
-				continue;
-			r = start_job(symbols, module, &jobs[n_jobs]);
-			if (r < 0 || symbols->options.in_process) {
-				int finished = finish_job(&jobs[n_jobs], NULL);
-
-				r = r < 0 ? r : finished;
-			} else {
-				n_jobs++;
-			}
-		}
-		if (r == 0 && n_jobs)
-			r = attend(symbols, jobs, &n_jobs);
+		if (r == 0)
+			r = start_more(work);
+		if (r == 0 && (work->n_jobs || work->n_fetches))
+			r = attend(work);
 		if (symbols->options.progress)
 			symbols->options.progress(symbols->options.context, symbols->done,
 						  symbols->total);
-	}
-	while (n_jobs)
-		finish_job(&jobs[--n_jobs], "given up");
+	} while (r == 0 && is_left(symbols));
+	stop_all(work);
 	return r;
 }
 

@@ -52,13 +52,21 @@ void sp_pool_free(struct sp_pool *pool)
 	free(pool);
 }
 
+/* Eight bytes at a time: names of C++ functions have hundreds. */
 static uint64_t hash(const struct sp_pool *pool, const char *text)
 {
-	uint64_t h = pool->seed;
+	size_t left = strlen(text);
+	uint64_t h = pool->seed ^ left;
 
-	for (; *text; text++) {
-		h = (h ^ (uint8_t)*text) * 0x9e3779b97f4a7c15u;
+	while (left) {
+		size_t part = left < sizeof(h) ? left : sizeof(h);
+		uint64_t word = 0;
+
+		memcpy(&word, text, part);
+		h = (h ^ word) * 0x9e3779b97f4a7c15u;
 		h ^= h >> 29;
+		text += part;
+		left -= part;
 	}
 	return h ^ h >> 32;
 }
