@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""stacks.py - the stacks that are found in the kernel by tables are those that libdw finds in a copy of
+the same moment: at least 99.5 % of them, frame by frame, for each program.
+
+Programs in C, C++ and Fortran (programs/stacks/) whose stacks are hard to unwind, kind by kind, built by
+gcc and clang in many ways. Each is recorded with --stacks dwarf, which takes both unwinds of each sample;
+`sp-report verify --stacks` compares them. All differences are printed. With SP_TEST_FULL=1 every kind is
+held to the share alone, too, and there are some fifty builds instead of eight.
+"""
+import json
+import os
+import shutil
+import sys
+
+sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
+from e2e import SOURCE, SP_REPORT, check, equal, good, main, need_root, need_tool, recorded, run, trace
+
+need_root()
+need_tool("gcc")
+FULL = bool(os.environ.get("SP_TEST_FULL"))
+PROGRAMS = SOURCE / "tests/e2e/programs/stacks"
+LEAST = 0.995
+SECONDS = 0.5 if FULL else 0.35  # of each kind
+AVX = ["-mavx2"] if " avx2 " in open("/proc/cpuinfo").read() else []
+KINDS = """calls copying sorting allocating printing mathematics clocks system_calls signals
+    signals_elsewhere raising tiny opening tail_calls allocas realigned deep too_deep threads many_threads""".split()
+
+
+# ---- builds ----
+
+def compile_c(into, compiler, flags, static=False):
+    """kinds.c and its libraries; returns the program."""
+    libraries = ["-lm", "-lpthread", "-ldl"]
+    common = [compiler, "-g", "-D_GNU_SOURCE", *flags]
+    shared = [f for f in flags if not f.startswith(("-no-pie", "-fno-pi", "-static"))]
+    program = into / "kinds"
+    tiny = [PROGRAMS / "tiny.c"]
+    if not static:
+        good([compiler, "-g", *shared, "-fPIC", "-shared", PROGRAMS / "tiny.c", "-o", into / "libtiny.so"])
+        good([compiler, "-g", *shared, "-fPIC", "-shared", PROGRAMS / "plugin.c", "-o", into / "plugin.so", "-lm"])
+        tiny = [f"-L{into}", "-ltiny", "-Wl,-rpath,$ORIGIN"]
+    good([*common, PROGRAMS / "kinds.c", *tiny, "-o", program, *libraries])
+    return program
+
+
+def kinds_of(static):
+    """In a run of all kinds, not the one that opens a library: that has a test of its own. For some
+    milliseconds after it is mapped it has no table, which is a large share of so short a time."""
+    return [k for k in KINDS if k != "opening"]
+
+
+# ---- recording and comparing ----
+
+def compare(what, into, command, least_samples=100):
+    """Records the command, compares, prints, checks. Returns what verify said."""
+    out = into / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    done = trace("--stacks", "dwarf,65536", "-F", "997", "--keep-journal", "-o", out, "--", *command)
+    if not check(done.returncode == 0, f"{what}: sp-trace ended with {done.returncode}: {done.stderr}"):
+        return None
+    said = run([SP_REPORT, "verify", "--stacks", "--json", out / "journal.spj"])
+    if not check(said.stdout.startswith("{"), f"{what}: verify said nothing: {said.stderr}"):
+        return None
+    file = json.loads(said.stdout)["files"][0]
+    seen = file.get("stacks")
+    if not check(seen, f"{what}: {file}"):
+        return None
+    all_ends = seen["identical"] + seen["different"]
+    share = seen["identical"] / all_ends if all_ends else 0
+    print(f"{what}: {seen['samples']} samples; {seen['identical']} of {all_ends} identical ({100 * share:.2f} %), "
+          f"{seen['as_far_as_copied']} as far as copied; whole: {seen['whole_by_tables']} by tables, "
+          f"{seen['whole_by_libdw']} by libdw", flush=True)
+    for d in seen["differences"][:12]:
+        module = os.path.basename(d["module"] or "?")
+        print(f"    {d['count']} x {d['kind']} from {module}+{d['address']:#x} (end: {d['end']}), frame {d['frame']}: "
+              f"{d['tables']:#x}, libdw {d['libdw']:#x}")
+    check(all_ends >= least_samples, f"{what}: only {all_ends} stacks were compared to the end")
+    check(share >= LEAST, f"{what}: {100 * share:.2f} % identical, not {100 * LEAST} %")
+    equal(file["ok"], share >= LEAST and not file.get("error"), f"{what}: verify's verdict")
+    equal(seen["unusable_files"], [], f"{what}: files that could not be used")
+    equal(seen["not_tried"], 0, f"{what}: stacks that libdw was not tried on")
+    check(seen["without_copy"] <= 0.05 * (seen["samples"] + seen["without_copy"]),
+          f"{what}: {seen['without_copy']} samples without a copy")
+    equal(seen["samples"] + seen["without_copy"], recorded(done.stderr)[1], f"{what}: samples of the recording")
+    shutil.rmtree(out, ignore_errors=True)
+    return seen
+
+
+def c_build(name, into, compiler, flags, static=False):
+    static = static or "-static" in flags
+    if not shutil.which(compiler):
+        print(f"{name}: left out, there is no {compiler}")
+        return
+    program = compile_c(into, compiler, flags, static)
+    compare(name, into, [program, SECONDS, *kinds_of(static)])
+
+
+# ---- tests ----
+
+def c_gcc_O2(into):
+    c_build("gcc -O2", into, "gcc", ["-O2"])
+
+
+def c_clang_O3_no_pie(into):
+    c_build("clang -O3 -no-pie", into, "clang", ["-O3", "-fno-pic", "-no-pie", *AVX])
+
+
+def c_gcc_O0_static(into):
+    c_build("gcc -O0 -static", into, "gcc", ["-O0", "-static"], static=True)
+
+
+def c_gcc_O3_plt_sec(into):
+    """Lazy binding, and the second table of stubs that control-flow protection brings."""
+    c_build("gcc -O3 with .plt.sec", into, "gcc",
+            ["-O3", *AVX, "-fcf-protection=full", "-Wl,-z,ibtplt", "-Wl,-z,lazy"])
+
+
+def opened_libraries(into):
+    """Code that the program opens itself, and closes, and opens again."""
+    program = compile_c(into, "gcc", ["-O2"])
+    compare("gcc -O2 opening", into, [program, 8 if FULL else 5, "opening"])
+
+
+def cxx(into):
+    need_tool("g++")
+    for compiler in ["g++", "clang++"]:
+        for level in (["-O0", "-O1", "-O2", "-O3"] if FULL else ["-O2"]):
+            if not shutil.which(compiler):
+                continue
+            good([compiler, "-std=c++17", level, "-g", PROGRAMS / "kinds.cpp", "-o", into / "kinds"])
+            compare(f"{compiler} {level}", into, [into / "kinds", 2 * SECONDS])
+
+
+def fortran(into):
+    if not shutil.which("gfortran"):
+        print("left out: there is no gfortran")
+        return
+    for flags in ([["-O0"], ["-O1"], ["-O2"], ["-O3"], ["-O2", "-static"]] if FULL else [["-O2"]]):
+        good(["gfortran", *flags, "-g", f"-J{into}", PROGRAMS / "kinds.f90", "-o", into / "kinds"])
+        compare(f"gfortran {' '.join(flags)}", into, [into / "kinds", 2 * SECONDS])
+
+
+def openmp(into):
+    for level in (["-O0", "-O1", "-O2", "-O3"] if FULL else ["-O2"]):
+        good(["gcc", level, "-g", "-fopenmp", PROGRAMS / "omp.c", "-o", into / "omp", "-lm"])
+        compare(f"gcc {level} -fopenmp", into, [into / "omp", 2 * SECONDS])
+
+
+def all_builds(into):
+    """Every level, as position-independent, fixed and static program."""
+    if not FULL:
+        return
+    for compiler in ["gcc", "clang"]:
+        for level in ["-O0", "-O1", "-O2", "-O3", "-Os"]:
+            for name, more in {"-pie": ["-fPIE", "-pie"], "-no-pie": ["-fno-pic", "-no-pie"],
+                               "-static": ["-static"]}.items():
+                c_build(f"{compiler} {level} {name}", into, compiler, [level, *more], static=name == "-static")
+
+
+def each_kind(into):
+    """Each kind alone, so that a rare one cannot hide among the others."""
+    if not FULL:
+        return
+    for compiler, flags in [("gcc", ["-O2", *AVX]), ("clang", ["-O2"])]:
+        program = compile_c(into, compiler, flags)
+        for kind in kinds_of(False):
+            compare(f"{compiler} {kind}", into, [program, 2.5, kind])
+
+
+main(c_gcc_O2, c_clang_O3_no_pie, c_gcc_O0_static, c_gcc_O3_plt_sec, opened_libraries, cxx, fortran, openmp, all_builds, each_kind)
