@@ -306,6 +306,9 @@ static int add_rows(struct sp_calltree *tree, size_t from, size_t to)
 
 		if (row->place != SP_STACKS_NONE)
 			r = enter_place(tree, &path, row->place, row->samples);
+		else if (!path.node) /* nothing is known of it */
+			r = descend(tree, &path.node, KEY_SPECIAL, SP_CALLTREE_UNKNOWN,
+				    SP_CALLTREE_UNKNOWN);
 		tree->nodes[path.node].self += row->samples;
 	}
 	return r;

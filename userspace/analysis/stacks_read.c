@@ -557,6 +557,10 @@ static int add_sample(struct reading *reading, const struct sp_sample_row *sampl
 		place = SP_STACKS_KERNEL;
 		if (r == 0 && !in_kernel)
 			r = find_place(reading, key.space, frames[0], key.kernel > 0, &place);
+		/* Files without mappings still say in which module the sample was. */
+		if (r == 0 && place == SP_STACKS_JIT && sample->module >= 0 &&
+		    frames[0] == sample->ip)
+			r = lone_place(reading, sample, &place);
 		/* No more than an address, in nothing that is known. */
 		if (place == SP_STACKS_JIT && (n == 1 || key.end == SP_STACK_UNKNOWN))
 			place = SP_STACKS_NOWHERE;

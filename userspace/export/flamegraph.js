@@ -214,6 +214,7 @@
 		field.value = "";
 		search("");
 		zoom(root);
+		go(root, false);
 	}
 
 	/* ---- pointer and keys ---- */

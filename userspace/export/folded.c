@@ -54,8 +54,6 @@ int sp_write_folded(const struct sp_calltree *tree, FILE *out)
 	uint32_t at = sp_calltree_node(tree, 0)->first_child;
 	int r = 0;
 
-	if (sp_calltree_node(tree, 0)->self)
-		fprintf(out, "[unknown] %" PRIu64 "\n", sp_calltree_node(tree, 0)->self);
 	while (r == 0 && at != SP_CALLTREE_NONE && at) {
 		const struct sp_calltree_node *node = sp_calltree_node(tree, at);
 		size_t *grown = sp_array_grow(ends, level, &room, sizeof(*ends));
