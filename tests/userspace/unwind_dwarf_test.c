@@ -16,9 +16,12 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "formats/journal.h"
+#include "formats/profile_read.h"
 #include "tests/lib/check.h"
 #include "userspace/analysis/unwind_dwarf.h"
 #include "userspace/analysis/unwind_pairs.h"
+#include "userspace/export/finalize.h"
 
 #if !defined(__x86_64__)
 int main(void)
@@ -73,12 +76,28 @@ static __attribute__((noinline)) void take(void)
 
 /* ---- a recording of this process ---- */
 
-static int add_event(struct sp_recording *rec, void *head, const void *tail, size_t tail_bytes)
+static struct sp_journal_writer *writer; /* events go into a journal, too, while it is open */
+
+/* The struct's tail_bytes are set here. */
+static int add_event(struct sp_recording *rec, void *head, size_t bytes, const void *tail,
+		     size_t tail_bytes)
 {
 	struct sp_event event = {.head = head, .tail = tail, .tail_bytes = tail_bytes};
+	uint64_t length = tail_bytes;
+	char *record = malloc(bytes + tail_bytes);
 
-	return sp_recording_add(rec, &event);
+	memcpy((char *)head + sizeof(struct sp_head), &length, sizeof(length));
+	memcpy(record, head, bytes);
+	memcpy(record + bytes, tail, tail_bytes);
+	CHECK_NUMBER(sp_event_check(record, bytes + tail_bytes), 0);
+	if (writer)
+		CHECK_NUMBER(sp_journal_add(writer, 0, (struct sp_head *)record), 0);
+	free(record);
+	return rec ? sp_recording_add(rec, &event) : 0;
 }
+
+#define ADD_EVENT(rec, event, tail, tail_bytes) \
+	CHECK_NUMBER(add_event(rec, &(event), sizeof(event), tail, tail_bytes), 0)
 
 /* @replaced: what stands in the place of the executable, NULL: itself. */
 static struct sp_recording *record_maps(const char *replaced, const char *build_id)
@@ -93,7 +112,7 @@ static struct sp_recording *record_maps(const char *replaced, const char *build_
 	CHECK(n > 0 && maps && fd >= 0);
 	n = read(fd, boot + 8, 36);
 	close(fd);
-	CHECK_NUMBER(add_event(rec, &meta, boot, 8 + 36), 0);
+	ADD_EVENT(rec, meta, boot, 8 + 36);
 	while (maps && fgets(line, sizeof(line), maps)) {
 		struct sp_ev_map event = {.head = {.type = SP_EV_map}, .time = 1, .process = 1};
 		unsigned long start, end, offset, inode;
@@ -121,7 +140,7 @@ static struct sp_recording *record_maps(const char *replaced, const char *build_
 			event.inode = EXE_INODE;
 			snprintf(path, sizeof(path), "%s", replaced);
 		}
-		CHECK_NUMBER(add_event(rec, &event, path, strlen(path)), 0);
+		ADD_EVENT(rec, event, path, strlen(path));
 		if (replaced && event.inode == EXE_INODE) {
 			struct sp_ev_image image = {.head = {.type = SP_EV_image},
 						    .device = event.device,
@@ -132,7 +151,7 @@ static struct sp_recording *record_maps(const char *replaced, const char *build_
 			size_t bytes =
 				(size_t)snprintf(text, sizeof(text), "%s%c%s", path, 0, build_id);
 
-			CHECK_NUMBER(add_event(rec, &image, text, bytes), 0);
+			ADD_EVENT(rec, image, text, bytes);
 			replaced = NULL; /* one image is enough */
 			event.inode = 0;
 		}
@@ -455,6 +474,111 @@ static void test_damaged(const char *directory, int rounds)
 	}
 }
 
+/* ---- conversion ---- */
+
+static void put_sample(uint64_t time, const uint64_t *frames, size_t n, uint32_t end)
+{
+	struct sp_ev_sample sample = {.head = {SP_EV_sample, 0, 1},
+				      .time = time,
+				      .ip = taken.tail[16],
+				      .process = 1,
+				      .pid = 1,
+				      .tid = 1,
+				      .stack_end = end,
+				      .kernel_frames = 1};
+	uint64_t tail[SP_MAX_FRAMES + 1] = {0xffffffff81000001};
+
+	memcpy(tail + 1, frames, n * 8);
+	ADD_EVENT(NULL, sample, tail, (n + 1) * 8);
+}
+
+static void put_copy(uint64_t time, uint32_t words)
+{
+	struct sp_ev_stack_copy copy = taken.event;
+
+	copy.head = (struct sp_head){SP_EV_stack_copy, 0, 1};
+	copy.time = time;
+	copy.words = words;
+	ADD_EVENT(NULL, copy, taken.tail, (REGISTERS + (size_t)words) * 8);
+}
+
+/* Each sample's user frames in the file are @wanted. */
+static void check_file(const char *path, const struct sp_dwarf_stack *whole)
+{
+	struct sp_profile *profile = NULL;
+	struct sp_error error = {0};
+	struct sp_sample_row rows[4];
+	uint64_t offsets[5], frames[SP_MAX_FRAMES + 1];
+	const uint32_t wanted[4] = {whole->frames, whole->frames, 1, whole->frames};
+
+	CHECK_NUMBER(sp_profile_open(path, &profile, &error), 0);
+	CHECK_NUMBER(sp_profile_info(profile)->n_samples, 4);
+	CHECK_NUMBER(sp_profile_read_samples(profile, 0, 4, rows, &error), 0);
+	CHECK_NUMBER(sp_profile_read_stack_offsets(profile, 0, 4, offsets, &error), 0);
+	for (int i = 0; i < 4; i++) {
+		uint64_t n = offsets[i + 1] - offsets[i];
+
+		CHECK_NUMBER(n, wanted[i] + 1);
+		CHECK_NUMBER(rows[i].kernel_frames, 1);
+		CHECK_NUMBER(rows[i].stack_end, i == 2 ? SP_STACK_NO_TABLE : SP_STACK_COMPLETE);
+		if (n > SP_MAX_FRAMES + 1)
+			continue;
+		CHECK_NUMBER(sp_profile_read_frames(profile, offsets[i], n, frames, &error), 0);
+		CHECK_NUMBER(frames[0], 0xffffffff81000001);
+		CHECK(!memcmp(frames + 1, whole->frame, wanted[i] * sizeof(uint64_t)));
+	}
+	sp_profile_free(profile);
+}
+
+/* The files get libdw's stack, or the recorded one where libdw's ends early. */
+static void test_conversion(const char *directory)
+{
+	char journal[4096], file[4200];
+	struct sp_finalize_options options = {.journal = journal,
+					      .directory = directory,
+					      .formats = "h5",
+					      .program = "test",
+					      .force = true,
+					      .no_sync = true,
+					      .keep_journal = true};
+	struct sp_finalize_result result = {0};
+	struct sp_finalize_failure failure = {0};
+	struct sp_ev_end end = {.head = {.type = SP_EV_end}, .samples = 4};
+	struct sp_dwarf_stack whole;
+	int fd;
+
+	recurse(30);
+	find(unwind, taken.event.words);
+	whole = stack;
+	snprintf(journal, sizeof(journal), "%s/journal.spj", directory);
+	fd = open(journal, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	CHECK_NUMBER(sp_journal_writer_new(fd, &writer), 0);
+	sp_recording_free(record_maps(NULL, ""));
+	put_sample(100, whole.frame, 1, SP_STACK_NO_TABLE);
+	put_copy(100, taken.event.words);
+	put_sample(200, whole.frame, whole.frames, SP_STACK_COMPLETE);
+	put_copy(200, 100);
+	put_sample(300, whole.frame, 1, SP_STACK_NO_TABLE); /* its copy was lost */
+	put_sample(400, whole.frame, 3, SP_STACK_NO_RULE);
+	put_copy(400, taken.event.words);
+	ADD_EVENT(NULL, end, "done", 4);
+	CHECK_NUMBER(sp_journal_writer_free(writer), 0);
+	writer = NULL;
+	CHECK_NUMBER(sp_finalize(&options, &result, &failure), 0);
+	CHECK_TEXT(failure.error.text, "");
+	CHECK_NUMBER(result.stacks.copies, 3);
+	CHECK_NUMBER(result.stacks.by_libdw, 2);
+	CHECK_NUMBER(result.stacks.short_copies, 1);
+	CHECK_NUMBER(result.stacks.failed, 0);
+	CHECK_NUMBER(result.stacks.n_unusable, 0);
+	CHECK_NUMBER(result.n_files, 1);
+	if (result.n_files == 1) {
+		snprintf(file, sizeof(file), "%s/%s", directory, result.files[0]);
+		check_file(file, &whole);
+	}
+	sp_finalize_result_free(&result);
+}
+
 /* ---- pairs ---- */
 
 struct seen {
@@ -537,6 +661,7 @@ int main(int argc, char **argv)
 	test_other_files(directory);
 	test_death(directory);
 	test_damaged(directory, 30);
+	test_conversion(directory);
 	test_pairs();
 	sp_unwind_dwarf_free(unwind);
 	sp_recording_free(recording);
