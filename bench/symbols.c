@@ -19,16 +19,19 @@
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/cli.h"
+#include "userspace/cmd/symbol_options.h"
 
 SP_DEFINE_CLEANUP(struct sp_symbols *, sp_symbols_free);
 
-enum key { KEY_QUIET = 256, KEY_BUILD_ID, KEY_JOBS, KEY_READABLE };
+enum key { KEY_QUIET = 256, KEY_BUILD_ID, KEY_JOBS, KEY_READABLE, KEY_COPY };
 
 static const struct sp_option options[] = {
 	{"quiet", KEY_QUIET, NULL, "look up, but print nothing"},
 	{"build-id", KEY_BUILD_ID, "HEX", "the build-id that FILE must have"},
 	{"jobs", KEY_JOBS, "N", "processes at a time (0: one for each CPU)"},
 	{"readable", KEY_READABLE, NULL, "make readable names, too (they are not printed)"},
+	{"copy", KEY_COPY, "FILE", "another file that may be it"},
+	SP_SYMBOL_OPTIONS,
 	{0},
 };
 
@@ -61,7 +64,7 @@ static void print(const struct sp_symbols *symbols, uint32_t module, const uint6
 }
 
 static int look_up(const struct sp_symbols_options *how, const char *path, const char *build_id,
-		   bool quiet)
+		   const char *copy, bool quiet)
 {
 	static const char *const statuses[] = {"pending", "lines",   "names",
 					       "changed", "missing", "damaged"};
@@ -77,6 +80,8 @@ static int look_up(const struct sp_symbols_options *how, const char *path, const
 
 	if (r == 0)
 		r = sp_symbols_add_module(symbols, path, build_id, &module);
+	if (r == 0 && copy)
+		r = sp_symbols_add_copy(symbols, module, copy);
 	while (r == 0 && fgets(line, sizeof(line), stdin)) {
 		address = strtoull(line, NULL, 16);
 		added = sp_array_add(&addresses, &n, &room);
@@ -103,11 +108,18 @@ int main(int argc, char **argv)
 	struct sp_cli_parser parser = sp_cli_parse(&cli, argc, argv);
 	struct sp_symbols_options how = {.raw_names = true};
 	const char *arg, *build_id = NULL;
+	const char *copy = NULL;
+	sp_cleanup(sp_symbol_choice_done) struct sp_symbol_choice choice = {0};
 	bool quiet = false;
 	int key, r;
 
 	while ((key = sp_cli_next(&parser, &arg)) > 0) {
-		if (key == KEY_QUIET)
+		r = sp_symbol_choice_has(key) ? sp_symbol_choice_take(&choice, &cli, key, arg) : 0;
+		if (r)
+			return r;
+		if (key == KEY_COPY)
+			copy = arg;
+		else if (key == KEY_QUIET)
 			quiet = true;
 		else if (key == KEY_BUILD_ID)
 			build_id = arg;
@@ -120,7 +132,8 @@ int main(int argc, char **argv)
 		return sp_cli_status(key);
 	if (parser.next + 1 != argc)
 		return sp_cli_usage_error(&cli, "name one ELF file");
-	r = look_up(&how, argv[parser.next], build_id, quiet);
+	sp_symbol_choice_apply(&choice, &how);
+	r = look_up(&how, argv[parser.next], build_id, copy, quiet);
 	if (r < 0) {
 		sp_log_error("%s: %s", argv[parser.next], strerrordesc_np(-r));
 		return EXIT_FAILURE;

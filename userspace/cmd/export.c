@@ -79,6 +79,7 @@ static const struct sp_option options[] = {
 	{"no-kernel", KEY_NO_KERNEL, NULL,
 	 "folded, flamegraph: count the kernel's functions for\n"
 	 "the one that called it"},
+	SP_SYMBOL_OPTIONS,
 	{"title", KEY_TITLE, "TEXT", "flamegraph: heading; default: the name of the input"},
 	{"min", KEY_MIN, "PERCENT",
 	 "flamegraph: leave out frames with a smaller share of\n"
@@ -157,6 +158,9 @@ static const struct {
 	{KEY_RANK, STACKS, "--rank"},
 	{KEY_NO_INLINE, STACKS, "--no-inline"},
 	{KEY_NO_KERNEL, STACKS, "--no-kernel"},
+	{SP_KEY_DEBUG_DIR, STACKS, "--debug-dir"},
+	{SP_KEY_NO_DEBUGINFOD, STACKS, "--no-debuginfod"},
+	{SP_KEY_DEBUGINFOD_TIMEOUT, STACKS, "--debuginfod-timeout"},
 	{KEY_TITLE, FLAMEGRAPH, "--title"},
 	{KEY_MIN, FLAMEGRAPH, "--min"},
 	{KEY_INVERTED, FLAMEGRAPH, "--inverted"},
@@ -178,6 +182,10 @@ static int parse_stacks_option(struct sp_export_stacks *stacks, int key, const c
 {
 	int r = 0;
 
+	if (sp_symbol_choice_has(key)) {
+		r = sp_symbol_choice_take(&stacks->load.symbol_choice, &cli, key, arg);
+		return r ? r : -1;
+	}
 	switch (key) {
 	case 'r':
 		r = sp_stacks_load_want(&stacks->load, arg);

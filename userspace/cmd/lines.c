@@ -17,6 +17,7 @@
 #include "userspace/cmd/command.h"
 #include "userspace/cmd/lines_annotate.h"
 #include "userspace/cmd/lines_view.h"
+#include "userspace/cmd/symbol_options.h"
 #include "userspace/cmd/sample_notes.h"
 
 #define DEFAULT_TOP 10
@@ -62,6 +63,7 @@ static const struct sp_option options[] = {
 	 "code in DIR is not your own: a library that you keep a\ncopy of"},
 	{"keep-clones", KEY_KEEP_CLONES, NULL,
 	 "tell copies of functions (solve.constprop.0, solve.cold)\nfrom each other"},
+	SP_SYMBOL_OPTIONS,
 	{"no-source", KEY_NO_SOURCE, NULL, "do not show the text of the lines"},
 	{"json", KEY_JSON, NULL, "print JSON"},
 	{"csv", KEY_CSV, NULL, "print CSV"},
@@ -92,6 +94,7 @@ struct request {
 	uint64_t top, context;
 	bool top_given, context_given, json, csv, no_source, keep_clones;
 	enum sp_lines_attribution attribution;
+	struct sp_symbol_choice symbols;
 };
 
 static void request_done(struct request *request)
@@ -101,6 +104,7 @@ static void request_done(struct request *request)
 	free(request->ranks);
 	free(request->files);
 	sp_own_free(request->own);
+	sp_symbol_choice_done(&request->symbols);
 }
 
 /* ---- the command line ---- */
@@ -119,6 +123,8 @@ static int take_option(struct request *request, int key, const char *arg)
 {
 	bool fits = true;
 
+	if (sp_symbol_choice_has(key))
+		return sp_symbol_choice_take(&request->symbols, &cli, key, arg);
 	switch (key) {
 	case SP_CLI_OPERAND:
 		fits = add_text(&request->paths, &request->n_paths, &request->paths_room, arg);
@@ -287,8 +293,10 @@ static int run(const struct request *request)
 		.progress = show_progress,
 		.keep_clones = request->keep_clones,
 	};
-	int r = sp_symbols_new(&symbol_options, &symbols);
+	int r;
 
+	sp_symbol_choice_apply(&request->symbols, &symbol_options);
+	r = sp_symbols_new(&symbol_options, &symbols);
 	if (r == 0)
 		r = sp_lines_new(symbols, &lines);
 	if (r == 0) {

@@ -24,6 +24,7 @@ void sp_stacks_load_free(struct sp_stacks_load *load)
 	sp_stacks_free(load->stacks);
 	sp_sample_files_done(&load->files);
 	sp_symbols_free(load->symbols);
+	sp_symbol_choice_done(&load->symbol_choice);
 	free(load->ranks);
 	free(load->regions);
 	*load = (struct sp_stacks_load){0};
@@ -73,6 +74,7 @@ int sp_stacks_load_read(struct sp_stacks_load *load, char *const *paths, size_t 
 	load->files.ranks = load->ranks;
 	load->files.n_ranks = load->n_ranks;
 	load->symbol_options.progress = show_resolving;
+	sp_symbol_choice_apply(&load->symbol_choice, &load->symbol_options);
 	r = sp_symbols_new(&load->symbol_options, &load->symbols);
 	if (r == 0)
 		r = sp_stacks_new(&options, load->symbols, &load->stacks);

@@ -14,10 +14,12 @@
 #include "userspace/analysis/calltree.h"
 #include "userspace/analysis/stacks.h"
 #include "userspace/analysis/symbols.h"
+#include "userspace/cmd/symbol_options.h"
 
 struct sp_stacks_load {
 	/* Set before. */
-	struct sp_symbols_options symbol_options; /* but for the progress */
+	struct sp_symbols_options symbol_options; /* but for the progress and the choice */
+	struct sp_symbol_choice symbol_choice;	  /* freed */
 	uint32_t *ranks;			  /* wanted; none: all. Freed. */
 	size_t n_ranks;
 	const char **regions; /* wanted; none: all. The array is freed. */

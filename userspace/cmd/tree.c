@@ -46,6 +46,7 @@ static const struct sp_option options[] = {
 	{"no-inline", KEY_NO_INLINE, NULL, "count inlined calls for the function they are in"},
 	{"no-kernel", KEY_NO_KERNEL, NULL,
 	 "count the kernel's functions for the one that called it"},
+	SP_SYMBOL_OPTIONS,
 	{"json", KEY_JSON, NULL, "print JSON"},
 	{"csv", KEY_CSV, NULL, "print CSV"},
 	{0},
@@ -106,6 +107,8 @@ static int take_option(struct request *request, int key, const char *arg)
 {
 	uint64_t depth;
 
+	if (sp_symbol_choice_has(key))
+		return sp_symbol_choice_take(&request->load.symbol_choice, &cli, key, arg);
 	switch (key) {
 	case SP_CLI_OPERAND:
 		return add_path(request, arg);
