@@ -57,7 +57,7 @@ int sp_bpf_tables_add_chunk(struct sp_bpf_tables *t, struct sp_unwind_chunk **re
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 	uint32_t number = t->chunk_count;
-	void *at;
+	void *at = NULL;
 	int r;
 
 	if (!t->chunk)

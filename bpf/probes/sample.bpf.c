@@ -60,8 +60,10 @@ sp_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct sample *s, str
 	struct sp_unwind_space *space = NULL;
 	long n;
 
-	if (config.stacks == SP_STACKS_NONE)
+	if (config.stacks == SP_STACKS_NONE) {
+		s->ev.stack_end = SP_STACK_LEAF;
 		return 0;
+	}
 	s->ev.ip = s->unwinder.ip;
 	if (!s->ev.ip) {
 		s->ev.stack_end = SP_STACK_BUSY;
