@@ -81,9 +81,17 @@ static void record(struct sp_session *s)
 	while (!s->reason[0]) {
 		unsigned fill = 0;
 		uint64_t now;
+		bool others;
 
 		fds[3].fd = s->hold ? sp_hold_fd(s->hold) : -1;
-		(void)poll(fds, sp_array_size(fds), wait);
+		/* What one of ours maps is wanted at once: its first samples need a table. Others may
+		 * do as much as they like, and must not keep us busy. */
+		others = s->heard_of_others && !s->heard_of_ours;
+		fds[1].fd = others ? -1 : sp_sideband_fd(s->sideband);
+		(void)poll(fds, sp_array_size(fds),
+			   others			     ? WAIT_LEAST_MS
+			   : sp_sideband_has_more(s->sideband) ? 0
+							     : wait);
 		sp_session_on_hold(s);
 		on_signal(s);
 		sp_session_drain(s, &fill);

@@ -52,13 +52,24 @@ static void on_event(void *arg, unsigned cpu, const struct sp_head *event, size_
 				event);
 }
 
+/* The side band tells of all processes of the machine. */
+static void note_whose(struct sp_session *s, pid_t pid)
+{
+	if (sp_processes_has(s->processes, pid))
+		s->heard_of_ours = true;
+	else
+		s->heard_of_others = true;
+}
+
 static void on_map(void *arg, const struct sp_mapping *mapping)
 {
+	note_whose(arg, mapping->pid);
 	sp_processes_map(((struct sp_session *)arg)->processes, mapping);
 }
 
 static void on_exec(void *arg, pid_t pid, uint64_t time)
 {
+	note_whose(arg, pid);
 	sp_processes_exec(((struct sp_session *)arg)->processes, pid, time);
 }
 
@@ -83,6 +94,7 @@ void sp_session_drain(struct sp_session *s, unsigned *ret_fill)
 	uint64_t begin = sp_now();
 	int r = sp_rings_drain_control(s->rings);
 
+	s->heard_of_ours = s->heard_of_others = false;
 	if (r == 0)
 		r = sp_sideband_drain(s->sideband, begin);
 	if (s->unwind) /* first, since the next step may wait for a helper */

@@ -60,8 +60,8 @@ static int open_ring(struct sp_sideband *s, unsigned cpu)
 		.sample_id_all = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
-		.wakeup_events = 1,
-		.watermark = 0,
+		.watermark = 1, /* of bytes: a number of events counts samples alone */
+		.wakeup_watermark = 1,
 	};
 	struct epoll_event event = {.events = EPOLLIN, .data.u32 = cpu};
 	int fd = sp_perf_open(&attr, -1, (int)cpu);
@@ -250,6 +250,11 @@ int sp_sideband_drain(struct sp_sideband *s, uint64_t until)
 		memmove(s->queue, s->queue + done, (s->queued - done) * sizeof(s->queue[0]));
 	s->queued -= done;
 	return 0;
+}
+
+bool sp_sideband_has_more(const struct sp_sideband *s)
+{
+	return s->queued;
 }
 
 void sp_sideband_free(struct sp_sideband *s)

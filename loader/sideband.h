@@ -9,6 +9,7 @@
 #ifndef SP_LOADER_SIDEBAND_H
 #define SP_LOADER_SIDEBAND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -33,6 +34,8 @@ int sp_sideband_start(unsigned cpus, const struct sp_sideband_ops *ops, void *ar
 		      struct sp_sideband **ret_sideband);
 /* For poll(2): readable when there is something to drain. */
 int sp_sideband_fd(const struct sp_sideband *sideband);
+/* Whether there is something that came too late for the last time: then drain again soon. */
+bool sp_sideband_has_more(const struct sp_sideband *sideband);
 /* Hands out what came before @until (ns, CLOCK_MONOTONIC), in order of time. */
 int sp_sideband_drain(struct sp_sideband *sideband, uint64_t until);
 void sp_sideband_free(struct sp_sideband *sideband);
