@@ -206,6 +206,30 @@ bool sp_sample_files_wants(const struct sp_sample_files *files, uint32_t rank)
 	return !files->n_ranks;
 }
 
+/* Copies lie in the recording's directory: the profile's own, or the one around that of its job. */
+static int add_archived(struct sp_profile *profile, struct sp_symbols *symbols, uint32_t module,
+			const char *archived)
+{
+	static const char *const places[] = {"", "../"};
+	const char *path = sp_profile_path(profile), *slash = strrchr(path, '/');
+	int length = slash ? (int)(slash + 1 - path) : 0;
+
+	/* A profile is not to point to files elsewhere. */
+	if (archived[0] == '/' || strstr(archived, ".."))
+		return 0;
+	for (size_t i = 0; i < sp_array_size(places); i++) {
+		sp_cleanup(sp_freep) char *copy = NULL;
+
+		if (asprintf(&copy, "%.*s%s%s", length, path, places[i], archived) < 0) {
+			copy = NULL;
+			return -ENOMEM;
+		}
+		if (access(copy, R_OK) == 0)
+			return sp_symbols_add_copy(symbols, module, copy);
+	}
+	return 0;
+}
+
 int sp_sample_modules_read(struct sp_profile *profile, struct sp_symbols *symbols,
 			   struct sp_sample_modules *ret_modules, struct sp_error *error)
 {
@@ -221,6 +245,9 @@ int sp_sample_modules_read(struct sp_profile *profile, struct sp_symbols *symbol
 	for (size_t i = 0; i < modules.n && r == 0; i++) {
 		r = sp_symbols_add_module(symbols, modules.rows[i].path, modules.rows[i].build_id,
 					  &modules.numbers[i]);
+		if (r == 0 && modules.rows[i].archived && *modules.rows[i].archived)
+			r = add_archived(profile, symbols, modules.numbers[i],
+					 modules.rows[i].archived);
 		if (r == 0 && !sp_symbols_module(symbols, modules.numbers[i])->fixed_address)
 			modules.biases[i] = modules.rows[i].bias;
 	}

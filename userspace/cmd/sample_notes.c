@@ -150,10 +150,9 @@ static void note_module(FILE *out, const struct sp_sample_modules_note *note,
 	switch (module->status) {
 	case SP_SYMBOLS_CHANGED:
 		sp_sample_note(out,
-			       "%s is not the build that was recorded (its build-id differs), so "
-			       "its samples (%s) have no %s: record again, or put the old build "
-			       "back",
-			       module->path, share.text, note->lacking);
+			       "%s is not the build that was recorded (%s), so its samples (%s) "
+			       "have no %s: record again, or put the old build back",
+			       module->path, module->reason, share.text, note->lacking);
 		break;
 	case SP_SYMBOLS_MISSING:
 		if (module->path[0] != '[') /* [vdso] and its like are no files */
@@ -206,6 +205,8 @@ void sp_sample_note_modules(FILE *out, const struct sp_sample_modules_note *note
 		if (module->status == SP_SYMBOLS_NAMES && share >= WORTH_A_NOTE)
 			fprintf(stream, "%s%s (%s)", n++ ? ", " : "", base_name(module->path),
 				sp_show_share(share).text);
+		if (module->status == SP_SYMBOLS_NAMES && share >= WORTH_A_NOTE && *module->reason)
+			sp_sample_note(out, "%s: %s", base_name(module->path), module->reason);
 	}
 	fclose(stream);
 	if (n && list && note->unnamed)
