@@ -215,8 +215,7 @@ static int add_sample(struct sp_recording *rec, const struct sp_event *event)
 	int r = 0;
 
 	rec->samples++;
-	rec->stack_ends[sample->stack_end < SP_STACK_END_MAX ? sample->stack_end : 0]++;
-	rec->kernel_stacks += sample->kernel_frames != 0;
+	sp_stack_counts_add(&rec->stacks, sample->stack_end, sample->kernel_frames);
 	sp_recording_note_time(rec, sample->time, sample->time);
 	if (sample->site) {
 		r = sp_recording_ensure_site(rec, sample->site, &site);

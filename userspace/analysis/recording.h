@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "formats/codec.h"
+#include "userspace/analysis/stack_counts.h"
 #include "userspace/base/idmap.h"
 #include "userspace/base/pool.h"
 
@@ -150,9 +151,7 @@ struct sp_recording {
 	uint64_t calls, samples, first_time, last_time;
 	uint64_t made_up_lanes; /* lanes whose task event was lost */
 	uint64_t unknown_sites, unknown_site_calls;
-	/* Samples by why their user stack ends, those in the middle of nothing included. */
-	uint64_t stack_ends[SP_STACK_END_MAX];
-	uint64_t kernel_stacks; /* samples with frames of the kernel */
+	struct sp_stack_counts stacks;
 	uint64_t stack_copies;
 	uint64_t open_calls; /* records of calls that were open at the end, duplicates included */
 	bool ended;	     /* in good order */

@@ -144,6 +144,8 @@ static int add_samples(struct builder *b, const struct sp_given *input, struct s
 		int r = sp_profile_read_samples(input->profile, at, n, samples, error);
 
 		for (size_t i = 0; r == 0 && i < n; i++) {
+			sp_stack_counts_add(&b->summary->stacks, samples[i].stack_end,
+					    samples[i].kernel_frames);
 			if (samples[i].region < 0 ||
 			    samples[i].region >= (int64_t)info->n_regions) {
 				b->summary->samples_outside++;

@@ -15,6 +15,7 @@
 #define SP_ANALYSIS_SUMMARY_H
 
 #include "userspace/analysis/inputs.h"
+#include "userspace/analysis/stack_counts.h"
 
 #define SP_ALL_RANKS INT64_MAX
 
@@ -48,6 +49,7 @@ struct sp_summary {
 	int64_t start, end; /* ns, of all inputs; end < start: unknown */
 	double probe_ns;    /* what a pair of probes costs, NAN unknown */
 	int64_t hz;	    /* of sampling, -1 unknown or different */
+	struct sp_stack_counts stacks;
 };
 
 /* Adds up what sp_inputs_finish() left. @by_rank: a region for each rank. Reads all samples. The

@@ -6,6 +6,7 @@
 #define SP_CMD_INFO_H
 
 #include "userspace/analysis/inputs.h"
+#include "userspace/analysis/stack_counts.h"
 #include "userspace/base/json.h"
 
 /* What stands in the files of one recording. What none of them says is unknown: -1. */
@@ -17,6 +18,7 @@ struct sp_info {
 	int64_t start, end; /* ns; end <= start: unknown */
 	uint64_t lost;	    /* events */
 	bool losses_known;  /* the files would say if there were any */
+	struct sp_stack_counts stacks;
 };
 
 /* Takes in a file of the recording. */
@@ -27,6 +29,10 @@ void sp_info_write_json(const struct sp_info *info, const struct sp_inputs *inpu
 
 /* "title        text": text is made safe for terminals; NULL is "unknown". */
 void sp_info_line(const char *title, const char *format, ...) SP_PRINTF(2, 3);
+/* How stacks were recorded (a mode of --stacks, NULL unknown), and how complete they are. Nothing
+ * where there is nothing to tell. */
+void sp_info_stacks(const char *mode, bool kernel, const struct sp_stack_counts *counts);
+void sp_info_json_stacks(struct sp_json *json, const struct sp_stack_counts *counts);
 /* A number of things, "unknown" if it is negative. */
 void sp_info_count(const char *title, int64_t count);
 /* "2.000 s, from 1000.000000000 s to 1002.000000000 s of CLOCK_MONOTONIC" */

@@ -272,6 +272,8 @@ static void print_numbers(const struct sp_info_journal *info)
 			     event ? event : "");
 	else
 		sp_info_count("samples", (int64_t)rec->samples);
+	sp_info_stacks(sp_recording_meta(rec, "stacks"),
+		       sp_recording_meta_number(rec, "kernel_stacks", 0), &rec->stacks);
 	if (lost)
 		sp_info_line("losses", "%s events, as told above", sp_show_count(lost).text);
 	else
@@ -347,6 +349,7 @@ void sp_info_journal_write_json(const struct sp_info_journal *info, struct sp_js
 	sp_json_unsigned(json, "regions", rec->n_regions);
 	sp_json_unsigned(json, "calls", rec->calls);
 	sp_json_unsigned(json, "samples", rec->samples);
+	sp_info_json_stacks(json, &rec->stacks);
 	sp_info_json_count(json, "start_ns", end > start && start ? start : -1);
 	sp_info_json_count(json, "end_ns", end > start && start ? end : -1);
 	sp_json_open_object(json, "metadata");

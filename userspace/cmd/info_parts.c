@@ -85,6 +85,25 @@ static int add_tables(struct parts *parts, struct sp_profile *profile, struct sp
 	return r;
 }
 
+void sp_info_stacks(const char *mode, bool kernel, const struct sp_stack_counts *counts)
+{
+	sp_cleanup(sp_freep) char *text = sp_stack_counts_tell(counts, true);
+
+	if (text && (mode || text[0]))
+		sp_info_line("stacks", "%s%s%s%s", mode ? sp_stack_mode_text(mode) : "",
+			     kernel ? ", with the kernel's" : "", mode && text[0] ? ": " : "",
+			     text);
+}
+
+void sp_info_json_stacks(struct sp_json *json, const struct sp_stack_counts *counts)
+{
+	sp_json_open_object(json, "stacks");
+	for (unsigned end = 0; end < SP_STACK_END_MAX; end++)
+		if (counts->ends[end])
+			sp_json_unsigned(json, sp_stack_end_name(end), counts->ends[end]);
+	sp_json_close_object(json);
+}
+
 static int compare_keys(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);

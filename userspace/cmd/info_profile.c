@@ -75,7 +75,7 @@ int sp_info_add(struct sp_info *rec, const struct sp_given *input, struct sp_err
 	if (input->recording || n_processes)
 		add_known(&rec->processes, n_processes);
 	rec->losses_known |= input->recording && !sp_given_number(input, "recorder_died", 0);
-	return 0;
+	return sps ? 0 : sp_stack_counts_read(&rec->stacks, input->profile, error);
 }
 
 /* ---- for people ---- */
@@ -281,6 +281,8 @@ void sp_info_print(const struct sp_info *rec, const struct sp_inputs *inputs)
 	sp_info_count("regions", rec->regions);
 	sp_info_count("calls", rec->calls);
 	print_samples(input, rec);
+	sp_info_stacks(sp_given_text(input, "stacks"), sp_given_number(input, "kernel_stacks", 0),
+		       &rec->stacks);
 	print_losses(rec);
 	print_parts(input->profile);
 	sp_info_rank_facts(input->profile);
@@ -396,6 +398,7 @@ void sp_info_write_json(const struct sp_info *rec, const struct sp_inputs *input
 	sp_json_unsigned(json, "regions", rec->regions);
 	sp_info_json_count(json, "calls", rec->calls);
 	sp_info_json_count(json, "samples", rec->samples);
+	sp_info_json_stacks(json, &rec->stacks);
 	sp_info_json_count(json, "start_ns", rec->end > rec->start && rec->start ? rec->start : -1);
 	sp_info_json_count(json, "end_ns", rec->end > rec->start && rec->start ? rec->end : -1);
 	json_facts(json, "metadata", rec->first, sp_profile_metadata);

@@ -240,16 +240,19 @@ static void say_stacks(const struct sp_finalize_stacks *stacks)
 static void say_result(const struct sp_finalize_options *opts,
 		       const struct sp_finalize_result *result)
 {
+	sp_cleanup(sp_freep) char *stacks = sp_stack_counts_tell(&result->ends, false);
+
 	warn_about_journal(opts, result);
 	warn_about_losses(result->recording);
 	say_cuts(&result->cuts);
 	say_stacks(&result->stacks);
 	if (result->no_lines && *result->no_lines)
 		sp_log_info("note: %s", result->no_lines);
-	sp_log_info("%s call%s, %s sample%s (%s outside of regions)",
+	sp_log_info("%s call%s, %s sample%s (%s outside of regions)%s%s",
 		    sp_show_count(result->calls).text, plural(result->calls),
 		    sp_show_count(result->samples).text, plural(result->samples),
-		    sp_show_count(result->samples_outside).text);
+		    sp_show_count(result->samples_outside).text,
+		    stacks && stacks[0] ? "; stacks " : "", stacks ? stacks : "");
 	for (size_t i = 0; i < result->n_files; i++) {
 		if (result->n_files > 12 && i == 10) {
 			sp_log_info("… and %zu more files in %s", result->n_files - i,

@@ -15,6 +15,8 @@
 #include "userspace/cmd/report.h"
 #include "userspace/cmd/summary_view.h"
 
+#define LEAST_COMPLETE 0.99 /* of stacks, without a note */
+
 enum key {
 	KEY_BY_RANK = 256,
 	KEY_SORT,
@@ -209,6 +211,17 @@ static int parse(int argc, char **argv, struct request *request)
 	return -1;
 }
 
+/* Where callers are missing in more than one stack of a hundred. */
+static int note_stacks(struct sp_inputs *inputs, const struct sp_summary *summary)
+{
+	sp_cleanup(sp_freep) char *text = NULL;
+
+	if (!(sp_stack_counts_share(&summary->stacks) < LEAST_COMPLETE))
+		return 0;
+	text = sp_stack_counts_tell(&summary->stacks, true);
+	return text ? sp_inputs_note(inputs, 0, false, "stacks: %s", text) : -ENOMEM;
+}
+
 static int show(const struct request *request, struct sp_inputs *inputs)
 {
 	struct sp_summary summary;
@@ -219,6 +232,8 @@ static int show(const struct request *request, struct sp_inputs *inputs)
 		sp_log_error("%s: %s", inputs->failed, error.text);
 		return 1;
 	}
+	if (note_stacks(inputs, &summary) < 0)
+		sp_log_warning("out of memory: how complete stacks are is not shown");
 	if (summary.n)
 		qsort_r(summary.regions, summary.n, sizeof(*summary.regions), compare,
 			(void *)request->order);

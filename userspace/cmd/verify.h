@@ -37,6 +37,8 @@ enum sp_finding {
 	SP_FIND_UNKNOWN_BLOCKS,
 	SP_FIND_LANES,
 	SP_FIND_SITES,
+	SP_FIND_STACK_END,
+	SP_FIND_KERNEL_FRAMES,
 	SP_FIND_N,
 };
 
@@ -59,6 +61,9 @@ struct sp_verdict {
 /* Counts a warning; the place is a sentence's end: "call 3 of row 1 (\"solve\" on rank 0)". */
 void sp_verdict_warn(struct sp_verdict *verdict, enum sp_finding finding, const char *format, ...)
 	SP_PRINTF(3, 4);
+/* The error of a row of a table that names one of another table (or a region) which is not there. */
+int sp_verdict_bad_reference(struct sp_verdict *verdict, const char *table, size_t row,
+			     const char *what, int64_t value, size_t n);
 /* The text of a warning: what, how often, where first. To free(), NULL without memory. */
 char *sp_verdict_tell(const struct sp_verdict *verdict, enum sp_finding finding);
 /* Shows how far it is, on terminals, a few times a second. */

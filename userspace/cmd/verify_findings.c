@@ -58,6 +58,10 @@ static const struct {
 			   "%s threads have no record of their own"},
 	[SP_FIND_SITES] = {"a call is of a region whose name is not known",
 			   "%s calls are of regions whose name is not known"},
+	[SP_FIND_KERNEL_FRAMES] = {"a sample has fewer frames than it says the kernel has",
+				   "%s samples have fewer frames than they say the kernel has"},
+	[SP_FIND_STACK_END] = {"a stack ends for a reason that this version does not know",
+			       "%s stacks end for reasons that this version does not know"},
 };
 
 void sp_verdict_warn(struct sp_verdict *verdict, enum sp_finding finding, const char *format, ...)

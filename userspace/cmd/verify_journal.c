@@ -15,6 +15,18 @@
 SP_DEFINE_CLEANUP(struct sp_journal *, sp_journal_free);
 SP_DEFINE_CLEANUP(struct sp_recording *, sp_recording_free);
 
+static void look_at_sample(struct sp_verdict *verdict, const struct sp_event *event)
+{
+	const struct sp_ev_sample *sample = (const struct sp_ev_sample *)event->head;
+
+	verdict->frames += event->tail_bytes / 8;
+	if (sample->kernel_frames > event->tail_bytes / 8)
+		sp_verdict_warn(verdict, SP_FIND_KERNEL_FRAMES, "event %" PRIu64, verdict->events);
+	if (sample->stack_end >= SP_STACK_END_MAX)
+		sp_verdict_warn(verdict, SP_FIND_STACK_END, "event %" PRIu64 ", %" PRIu32,
+				verdict->events, sample->stack_end);
+}
+
 static int read_events(struct sp_verdict *verdict, struct sp_journal *journal,
 		       struct sp_recording *recording, bool *ret_ended)
 {
@@ -30,6 +42,8 @@ static int read_events(struct sp_verdict *verdict, struct sp_journal *journal,
 		if (event->head->type == SP_EV_call && call->end < call->start)
 			sp_verdict_warn(verdict, SP_FIND_REVERSED, "event %" PRIu64,
 					verdict->events);
+		if (event->head->type == SP_EV_sample)
+			look_at_sample(verdict, event);
 		if (!(verdict->events++ & 0xffff)) {
 			sp_journal_intact(journal, &good, &verdict->all, &reason);
 			sp_verdict_progress(verdict, good - last);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * verify_profile.c - verifies a profile of any format: its tables, its samples, and what it says of
- * itself; calls and their ids are in verify_calls.c and verify_ids.c.
+ * verify_profile.c - verifies a profile of any format: its tables, and what it says of itself;
+ * calls and their ids are in verify_calls.c and verify_ids.c, samples in verify_samples.c.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,15 +11,10 @@
 #include "userspace/base/cleanup.h"
 #include "userspace/cmd/verify.h"
 
-enum {
-	SAMPLES = 1 << 13, /* read at once */
-	FRAMES = 1 << 15,  /* read at once */
-};
-
 /* ---- tables ---- */
 
-static int bad_reference(struct sp_verdict *verdict, const char *table, size_t row,
-			 const char *what, int64_t value, size_t n)
+int sp_verdict_bad_reference(struct sp_verdict *verdict, const char *table, size_t row,
+			     const char *what, int64_t value, size_t n)
 {
 	return sp_error_set(&verdict->error, -SP_E_DAMAGED, 0,
 			    "row %zu of the %s names %s %" PRIi64 ", but there are %zu", row, table,
@@ -56,8 +51,8 @@ static int verify_threads(struct sp_verdict *verdict, struct sp_profile *profile
 		r = sp_profile_tasks(profile, &tasks, &n_tasks, &verdict->error);
 	for (size_t i = 0; r == 0 && i < *ret_n; i++) {
 		if (!is_row(threads[i].process, n_processes))
-			r = bad_reference(verdict, "threads", i, "process", threads[i].process,
-					  n_processes);
+			r = sp_verdict_bad_reference(verdict, "threads", i, "process",
+						     threads[i].process, n_processes);
 		if (threads[i].end_ns != -1 && threads[i].end_ns < threads[i].start_ns)
 			sp_verdict_warn(verdict, SP_FIND_TABLE_TIMES, "row %zu of the threads", i);
 	}
@@ -79,8 +74,8 @@ static int verify_modules(struct sp_verdict *verdict, struct sp_profile *profile
 		if (!sps && modules[i].end < modules[i].start)
 			sp_verdict_warn(verdict, SP_FIND_MODULE_RANGE, "row %zu of the modules", i);
 		if (!is_row(modules[i].process, n_processes))
-			r = bad_reference(verdict, "modules", i, "process", modules[i].process,
-					  n_processes);
+			r = sp_verdict_bad_reference(verdict, "modules", i, "process",
+						     modules[i].process, n_processes);
 	}
 	return r;
 }
@@ -93,6 +88,7 @@ static int verify_rest(struct sp_verdict *verdict, struct sp_profile *profile, s
 	const struct sp_cut_row *cuts;
 	const struct sp_clock_row *clocks;
 	const struct sp_rank_fact_row *facts;
+	const struct sp_kernel_symbol_row *symbols;
 	const struct sp_extras *extras;
 	struct sp_error *error = &verdict->error;
 	size_t n;
@@ -100,24 +96,33 @@ static int verify_rest(struct sp_verdict *verdict, struct sp_profile *profile, s
 
 	for (size_t i = 0; r == 0 && i < n; i++)
 		if (sites[i].region >= n_regions)
-			r = bad_reference(verdict, "sites", i, "region", sites[i].region,
-					  n_regions);
+			r = sp_verdict_bad_reference(verdict, "sites", i, "region", sites[i].region,
+						     n_regions);
 	if (r == 0)
 		r = sp_profile_losses(profile, &losses, &n, error);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		if (losses[i].thread < -1 || losses[i].thread >= (int64_t)n_threads)
-			r = bad_reference(verdict, "losses", i, "thread", losses[i].thread,
-					  n_threads);
+			r = sp_verdict_bad_reference(verdict, "losses", i, "thread",
+						     losses[i].thread, n_threads);
 	if (r == 0)
 		r = sp_profile_cuts(profile, &cuts, &n, error);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		if (cuts[i].region >= n_regions)
-			r = bad_reference(verdict, "cut_calls", i, "region", cuts[i].region,
-					  n_regions);
+			r = sp_verdict_bad_reference(verdict, "cut_calls", i, "region",
+						     cuts[i].region, n_regions);
 	if (r == 0)
 		r = sp_profile_clocks(profile, &clocks, &n, error);
 	if (r == 0)
 		r = sp_profile_rank_facts(profile, &facts, &n, error);
+	if (r == 0)
+		r = sp_profile_kernel_symbols(profile, &symbols, &n, error);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (symbols[i].end && symbols[i].end <= symbols[i].address)
+			r = sp_error_set(
+				error, -SP_E_DAMAGED, 0,
+				"row %zu of the kernel_symbols (\"%.100s\") ends at 0x%" PRIx64
+				", before it begins",
+				i, symbols[i].name, symbols[i].end);
 	return r == 0 ? sp_profile_extras(profile, &extras, error) : r;
 }
 
@@ -131,115 +136,6 @@ int sp_verify_tables(struct sp_verdict *verdict, struct sp_profile *profile)
 	if (r == 0)
 		r = verify_modules(verdict, profile, n_processes);
 	return r == 0 ? verify_rest(verdict, profile, n_threads) : r;
-}
-
-/* ---- samples ---- */
-
-struct references {
-	uint32_t n_regions;
-	size_t n_threads, n_modules;
-};
-
-static int verify_sample(struct sp_verdict *verdict, const struct references *to,
-			 const struct sp_sample_row *sample, uint64_t index)
-{
-	const struct {
-		const char *what;
-		int64_t value;
-		size_t n;
-	} all[] = {
-		{"thread", sample->thread, to->n_threads},
-		{"region", sample->region, to->n_regions},
-		{"module", sample->module, to->n_modules},
-	};
-
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (all[i].value < -1 || all[i].value >= (int64_t)all[i].n)
-			return bad_reference(verdict, "samples", index, all[i].what, all[i].value,
-					     all[i].n);
-	return 0;
-}
-
-/* Samples of ranks that have neither a row nor the sample's thread nor, as in .sps, the file. */
-static void verify_rank(struct sp_verdict *verdict, struct sp_profile *profile, uint32_t rank,
-			uint64_t index)
-{
-	uint32_t low = 0, high = sp_profile_info(profile)->n_ranks;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2, seen = sp_profile_rank(profile, middle);
-
-		if (seen == rank)
-			return;
-		if (seen < rank)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (sp_profile_info(profile)->n_ranks)
-		sp_verdict_warn(verdict, SP_FIND_SAMPLE_RANK, "sample %" PRIu64, index);
-}
-
-static bool in_thread(const struct sp_thread_row *threads, const struct sp_sample_row *sample)
-{
-	return sample->thread >= 0 && threads[sample->thread].rank == sample->rank;
-}
-
-struct sample_block {
-	struct sp_sample_row rows[SAMPLES];
-	uint64_t offsets[SAMPLES + 1], frames[FRAMES];
-};
-
-static int verify_frames(struct sp_verdict *verdict, struct sp_profile *profile,
-			 struct sample_block *block, size_t n)
-{
-	uint64_t at = block->offsets[0], end = block->offsets[n];
-	int r = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (block->offsets[i + 1] < block->offsets[i])
-			return sp_error_set(&verdict->error, -SP_E_DAMAGED, 0,
-					    "the offsets of stacks descend");
-	while (r == 0 && at < end) {
-		size_t some = end - at < FRAMES ? (size_t)(end - at) : FRAMES;
-
-		r = sp_profile_read_frames(profile, at, some, block->frames, &verdict->error);
-		at += some;
-	}
-	verdict->frames += end - block->offsets[0];
-	return r;
-}
-
-int sp_verify_samples(struct sp_verdict *verdict, struct sp_profile *profile)
-{
-	uint64_t n = sp_profile_info(profile)->n_samples;
-	struct references to = {.n_regions = sp_profile_info(profile)->n_regions};
-	sp_cleanup(sp_freep) struct sample_block *block = calloc(1, sizeof(*block));
-	const struct sp_thread_row *threads;
-	const struct sp_module_row *modules;
-	int r = sp_profile_threads(profile, &threads, &to.n_threads, &verdict->error);
-
-	if (!block)
-		return sp_error_set(&verdict->error, -ENOMEM, 0, "out of memory");
-	if (r == 0)
-		r = sp_profile_modules(profile, &modules, &to.n_modules, &verdict->error);
-	for (uint64_t at = 0; r == 0 && at < n; at += SAMPLES) {
-		size_t some = n - at < SAMPLES ? (size_t)(n - at) : SAMPLES;
-
-		r = sp_profile_read_samples(profile, at, some, block->rows, &verdict->error);
-		for (size_t i = 0; r == 0 && i < some; i++) {
-			r = verify_sample(verdict, &to, &block->rows[i], at + i);
-			if (r == 0 && !in_thread(threads, &block->rows[i]))
-				verify_rank(verdict, profile, block->rows[i].rank, at + i);
-		}
-		if (r == 0)
-			r = sp_profile_read_stack_offsets(profile, at, some, block->offsets,
-							  &verdict->error);
-		if (r == 0)
-			r = verify_frames(verdict, profile, block, some);
-		sp_verdict_progress(verdict, some);
-	}
-	return r;
 }
 
 /* ---- the file as a whole ---- */

@@ -56,6 +56,7 @@ struct sp_finalize_result {
 	uint64_t duplicates;	  /* records that said the same call twice */
 	uint64_t reversed;	  /* calls whose end lay before their start: kept with length 0 */
 	struct sp_finalize_stacks stacks;
+	struct sp_stack_counts ends; /* of the samples in the files */
 	const char *no_lines; /* a sentence on what the line profile lacks, "" or NULL nothing */
 	struct sp_cuts cuts; /* calls in the files without an end of their own */
 	char **files;	     /* relative to the directory */

@@ -164,6 +164,7 @@ int sp_unit_add_sample(struct sp_unit_writer *w, const struct sp_record *record,
 			      process, sample.row.ip, sample.row.time_ns) < 0)
 		r = out_of_memory(error);
 	w->fin->result->samples++;
+	sp_stack_counts_add(&w->fin->result->ends, sample.row.stack_end, sample.row.kernel_frames);
 	w->fin->result->samples_outside += region == SP_NONE;
 	return r;
 }
