@@ -10,12 +10,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The kernel made it, so it is believed; but its section headers, which the helper may want, are
- * behind its segments, and what is mapped is whole pages. */
+/* The kernel made it, so it is believed. Its section headers, which the helper wants, are behind its
+ * segments, perhaps in a page of their own (Linux 6.1); all of it is mapped, in whole pages. */
 static size_t vdso_bytes(const Elf64_Ehdr *header)
 {
 	const Elf64_Phdr *p = (const void *)((const char *)header + header->e_phoff);
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = 0;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t bytes = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
 
 	for (unsigned i = 0; i < header->e_phnum; i++)
 		if (p[i].p_type == PT_LOAD && p[i].p_offset + p[i].p_filesz > bytes)
