@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""unwind.py - stacks of programs without frame pointers reach main, whatever the program does with its
+address space: libraries that come and go, forks, execs, threads, code made at run time, a file that is
+gone, another mount namespace; started by sp-trace, or attached to. Names are those of nm."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
+from e2e import (BIN, PROGRAMS, check, contains, equal, finish, main, need_root, need_tool, run, start,
+                 start_trace, trace)
+from unwinding import COMPLETE, Stacks
+
+need_root()
+need_tool("nm")
+
+UNWOUND = PROGRAMS / "unwound"
+LIBRARIES = [PROGRAMS / "libunwound24.so", PROGRAMS / "libunwound400.so"]
+CHAIN = ["inner", "middle", "outer", "run"]
+NEW = 0.96  # share of whole stacks where a library that was never seen comes while samples are taken
+OPTIONS = ["-F", "997", "--keep-journal"]
+
+
+def record(into, *command, options=(), **more):
+    done = trace(*OPTIONS, *options, "-o", into / "out", "--", *command, **more)
+    check(done.returncode == 0, f"sp-trace ended with {done.returncode}: {done.stderr}")
+    return done.stderr
+
+
+def has_chain(names, chain):
+    """The functions of the chain call each other without a gap."""
+    return any(names[i:i + len(chain)] == chain for i in range(len(names)))
+
+
+def ends_well(names, last):
+    return names[-1] == "_start" if last == "main" else names[-3] == last
+
+
+def judge(stacks, said, chain, least=100, share=0.99, working=0.9, wrong_share=0.001):
+    """Stacks are whole as they say, as sp-trace says, and by their names: they end with the chain, then
+    `_start` below main, or two functions of libc below the start of a thread. What is in memory for a moment
+    before its table is there costs a sample or two, more where the machine has more to do than it can.
+    `wrong_share`: of stacks that say that they are whole and are not."""
+    user = stacks.user()
+    check(len(user) >= least, f"only {len(user)} samples")
+    check(stacks.complete() >= share, f"only {stacks.complete():.2%} are complete: {stacks.ends()}")
+    inside = [(s, stacks.names(s)) for s in user if s["stack_end"] == COMPLETE]
+    names = [n for _, n in inside if "work" in n or "compare" in n]
+    check(len(names) >= working * len(user), f"{len(names)} of {len(user)} samples are in work")
+    wrong = [n for n in names if not has_chain(n, chain) or not ends_well(n, chain[-1])]
+    check(len(wrong) <= wrong_share * len(names), f"{len(wrong)} of {len(names)} lack callers, such as {wrong[:3]}")
+    shown = re.search(r"stacks: ([\d.]+) % complete", said)
+    if check(shown, f"sp-trace does not say how complete stacks are: {said}"):
+        check(abs(float(shown[1]) / 100 - stacks.complete()) < 0.002, f"{shown[0]}, but it is {stacks.complete()}")
+
+
+def plain(into):
+    said = record(into, UNWOUND, "work", 4, options=["-v"])
+    stacks = Stacks(into / "out")
+    judge(stacks, said, [*CHAIN, "main"])
+    contains(said, "unwind table of [vdso]", f"unwind table of {UNWOUND}", "unwind tables: ")
+    equal(stacks.meta.get("stacks"), "eh", "the mode in the journal")
+    equal(stacks.meta.get("kernel_stacks"), "0", "and of the kernel's")
+    names = {n for s in stacks.user() for n in stacks.names(s)}
+    check("compare" in names and any("qsort" in n or "msort" in n for n in names), f"no callbacks: {names}")
+    tables = {e["image"]: e for e in stacks.of("unwind_table")}
+    images = {e["text"][0].rpartition("/")[2]: e["image"] for e in stacks.of("image")}
+    for name in ("unwound", "libc.so.6"):
+        t = tables.get(images.get(name))
+        check(t and t["rows"] > 30 and t["error"] == 0, f"table of {name}: {t}")
+    equal(len(tables), len(list(stacks.of("unwind_table"))), "each image has one table")
+
+
+def short(into):
+    """What a program of half a second loses while it is new."""
+    shares = []
+    for i in range(5):
+        done = trace(*OPTIONS, "-o", into / f"out{i}", "--", UNWOUND, "work", 0.5)
+        check(done.returncode == 0, f"sp-trace ended with {done.returncode}: {done.stderr}")
+        shares.append(Stacks(into / f"out{i}").complete())
+    print("complete stacks of half a second:", " ".join(f"{s:.2%}" for s in shares))
+    check(sorted(shares)[2] >= 0.97, f"shares {shares}")
+
+
+def threads(into):
+    said = record(into, UNWOUND, "threads", 2)
+    judge(Stacks(into / "out"), said, [*CHAIN, "run_thread"])
+
+
+def forks(into):
+    said = record(into, UNWOUND, "fork", 2, LIBRARIES[0])
+    stacks = Stacks(into / "out")
+    judge(stacks, said, ["library_inner", "library_outer", "use_library", *CHAIN, "run_children", "main"])
+    equal(len({s["pid"] for s in stacks.samples if "work" in stacks.names(s)}), 3, "children that work")
+
+
+def execs(into):
+    said = record(into, UNWOUND, "exec", 0.7, 4)
+    stacks = Stacks(into / "out")
+    judge(stacks, said, [*CHAIN, "run_and_exec", "main"])
+    equal(len({s["process"] for s in stacks.samples if "work" in stacks.names(s)}), 4, "images that work")
+
+
+def shell(into):
+    """Programs that a script starts, one after the other, each new to the recorder or not."""
+    other = into / "other"
+    shutil.copy(UNWOUND, other)
+    said = record(into, "sh", "-c", f"{UNWOUND} work 1; {other} work 1; {other} work 1; true")
+    stacks = Stacks(into / "out")
+    judge(stacks, said, [*CHAIN, "main"])
+
+
+def reloads(into):
+    """Two libraries at one place in turn, twenty times a second. The kernel does not tell of unmapping, so
+    until the recorder has heard of the new one, which takes 0.1 ms where it gets a CPU at once, the table of
+    the old one is used."""
+    said = record(into, UNWOUND, "load", 4, *LIBRARIES)
+    stacks = Stacks(into / "out")
+    stacks.reloading = {s["process"] for s in stacks.samples}
+    judge(stacks, said, ["library_inner", "library_outer", "use_and_unload", "load_in_turn", *CHAIN, "main"], share=0.9,
+          wrong_share=0.05)
+    places = {m["start"] for p in stacks.maps.values() for m in p if "libunwound" in m["text"][0]}
+    check(len(places) < 10, f"the libraries are not loaded at one place: {len(places)}")
+
+
+def made_code(into):
+    """Frame pointers lead through code that no file has."""
+    if os.uname().machine != "x86_64":
+        return
+    said = record(into, UNWOUND, "jit", 2)
+    stacks = Stacks(into / "out")
+    user = stacks.user()
+    names = [stacks.names(s) for s in user if s["stack_end"] == COMPLETE]
+    check(stacks.complete() >= 0.98, f"{stacks.complete():.2%} complete: {stacks.ends()}, {said}")
+    whole = [n for n in names if "work" in n and has_chain(n, ["use_made", *CHAIN, "run_made", "main"])]
+    check(len(whole) >= 0.9 * len(user), f"{len(whole)} of {len(user)} go through the made code: {names[:2]}")
+
+
+def attach(into):
+    """The tables are there before the first sample."""
+    target = start([UNWOUND, "wait", 3, LIBRARIES[1]], stdin=subprocess.PIPE)
+    equal(target.stdout.readline(), "ready\n", "what the program says")
+    recorder = start_trace(*OPTIONS, "-o", into / "out", pid=target.pid)
+    target.stdin.write("go\n")
+    target.stdin.flush()
+    status, _, said = finish(recorder)
+    equal(status, 0, f"status of sp-trace: {said}")
+    judge(Stacks(into / "out"), said, ["library_inner", "library_outer", "use_library", *CHAIN, "main"], share=NEW)
+
+
+def attach_working(into):
+    target = start([UNWOUND, "threads", 5])
+    recorder = start_trace(*OPTIONS, "-o", into / "out", "--duration", "2", pid=target.pid)
+    status, _, said = finish(recorder)
+    equal(status, 0, f"status of sp-trace: {said}")
+    stacks = Stacks(into / "out")
+    judge(stacks, said, [*CHAIN, "run_thread"])
+    first = min(stacks.user(), key=lambda s: s["time"])
+    equal(first["stack_end"], COMPLETE, "end of the first stack")
+    target.kill()
+
+
+def deleted(into):
+    """The program's file, and a library's, are gone while it runs."""
+    program, library = into / "program", into / "library.so"
+    shutil.copy(UNWOUND, program)
+    shutil.copy(LIBRARIES[0], library)
+    target = start([program, "wait", 2, library], stdin=subprocess.PIPE)
+    equal(target.stdout.readline(), "ready\n", "what the program says")
+    program.unlink()
+    recorder = start_trace(*OPTIONS, "-o", into / "out", pid=target.pid)
+    target.stdin.write("go\n")
+    target.stdin.flush()
+    status, _, said = finish(recorder)
+    equal(status, 0, f"status of sp-trace: {said}")
+    files = {str(program): UNWOUND, f"{program} (deleted)": UNWOUND}
+    judge(Stacks(into / "out", files), said, ["library_inner", "library_outer", "use_library", *CHAIN, "main"], share=NEW)
+
+
+def container(into):
+    """In a mount namespace where the program has a path that it has nowhere else."""
+    if shutil.which("unshare") is None:
+        return
+    inside = into / "inside"
+    inside.mkdir()
+    script = (f"mount -t tmpfs none {inside} && cp {UNWOUND} {inside}/program && cp {LIBRARIES[0]} {inside}/lib.so && "
+              f"exec {inside}/program wait 2 {inside}/lib.so")
+    target = start(["unshare", "-m", "sh", "-c", script], stdin=subprocess.PIPE)
+    if target.stdout.readline() != "ready\n":
+        print("no mount namespaces here")
+        return
+    check(not list(inside.iterdir()), "the file system is seen from outside, too")
+    recorder = start_trace(*OPTIONS, "-o", into / "out", pid=target.pid)
+    target.stdin.write("go\n")
+    target.stdin.flush()
+    status, _, said = finish(recorder)
+    equal(status, 0, f"status of sp-trace: {said}")
+    files = {f"{inside}/program": UNWOUND, f"{inside}/lib.so": LIBRARIES[0]}
+    judge(Stacks(into / "out", files), said, ["library_inner", "library_outer", "use_library", *CHAIN, "main"], share=NEW)
+
+
+def static(into):
+    program = PROGRAMS / "unwound_static"
+    if not program.exists():
+        print("no static program was built")
+        return
+    said = record(into, program, "work", 2)
+    judge(Stacks(into / "out"), said, [*CHAIN, "main"])
+
+
+def cxx(into):
+    """Exceptions that pass through frames, in which the unwinder of the language is at work itself."""
+    program = PROGRAMS / "unwound_cxx"
+    if not program.exists():
+        print("no C++ compiler")
+        return
+    said = record(into, program, 3)
+    stacks = Stacks(into / "out")
+    check(stacks.complete() >= 0.99, f"only {stacks.complete():.2%} are complete: {stacks.ends()}; {said}")
+    names = [stacks.names(s) for s in stacks.user() if s["stack_end"] == COMPLETE]
+    whole = [n for n in names if has_chain(n, ["_ZN7Thrower6methodEd", "_Z3runR4Based", "main"])]
+    check(len(whole) >= 0.97 * len(names), f"{len(whole)} of {len(names)} reach main: "
+          f"{[n for n in names if 'main' not in n][:3]}")
+    check(any("_Unwind" in f for n in whole for f in n), "nothing was thrown")
+
+
+def modes(into):
+    """Nothing of tables without need; what is recorded says how it was."""
+    for mode, end in (("leaf", 2), ("fp", 12), ("none", None)):
+        done = trace(*OPTIONS, "--stacks", mode, "-v", "-o", into / mode, "--", UNWOUND, "work", 1.5)
+        check(done.returncode == 0, f"--stacks {mode} ended with {done.returncode}: {done.stderr}")
+        check("unwind table" not in done.stderr, f"tables are made with --stacks {mode}: {done.stderr}")
+        check("% complete" not in done.stderr, f"--stacks {mode} speaks of complete stacks: {done.stderr}")
+        stacks = Stacks(into / mode)
+        equal(stacks.meta.get("stacks"), mode, "the mode in the journal")
+        check(len(stacks.samples) > 50, f"{len(stacks.samples)} samples")
+        if end is not None:
+            share = stacks.ends().get(end, 0) / max(1, len(stacks.samples))
+            check(share > 0.95, f"--stacks {mode}: {stacks.ends()}")
+        if mode == "none":
+            check(not any(s["stack"] for s in stacks.samples), "there are stacks with --stacks none")
+
+
+def without_helper(into):
+    """An installation that lacks the helper says so once, and records by frame pointers."""
+    bin = into / "bin"
+    bin.mkdir()
+    for name in ("sp-trace", "sp-report", "sp-elf", "sp-libs", "sp-selftest"):
+        shutil.copy2(BIN / name, bin / name)
+    done = run([bin / "sp-trace", *OPTIONS, "-o", into / "out", "--", UNWOUND, "work", 1])
+    equal(done.returncode, 0, f"status: {done.stderr}")
+    contains(done.stderr, "cannot make unwind tables", "sp-unwind", "frame pointers")
+    equal(done.stderr.count("unwind table"), 1, f"warnings in: {done.stderr}")
+    stacks = Stacks(into / "out")
+    check(stacks.ends().get(12, 0) > 0.9 * len(stacks.samples), f"{stacks.ends()}")
+
+
+main(plain, short, threads, forks, execs, shell, reloads, made_code, attach, attach_working, deleted, container, static,
+     cxx, modes, without_helper)
