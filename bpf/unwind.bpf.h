@@ -231,6 +231,25 @@ sp_inline long step_by_frame_pointer(const struct walk *w, __u32 end)
 	return go_on(w, ip, 0);
 }
 
+/* In code that stands on the stack: the trampolines that compilers make for nested functions (and
+ * Fortran's internal procedures), which leave stack and frame pointer as they came. */
+sp_inline long step_from_trampoline(const struct walk *w)
+{
+	struct unwinder *u = &w->sample->unwinder;
+	__u64 ip;
+
+#ifdef REG_LR
+	ip = u->regs[REG_LR];
+#else
+	if (bpf_probe_read_user(u->words, 8, (void *)u->regs[REG_SP]))
+		return stop(u, SP_STACK_UNREADABLE);
+	ip = u->words[0];
+	u->regs[REG_SP] += 8;
+#endif
+	u->known &= REG_BIT(REG_SP) | REG_BIT(REG_FP);
+	return go_on(w, RETURN_ADDRESS(ip), 0);
+}
+
 /* The word at @address, which is put into words[@i]. */
 sp_inline long read_word(struct unwinder *u, __u32 i, __u64 address)
 {
@@ -356,6 +375,9 @@ static long step(__u32 index, struct walk *w)
 	if (!r->count) {
 		if (r->flags & SP_RANGE_PENDING)
 			return stop(u, SP_STACK_PENDING);
+		if (u->known == ALL_KNOWN && u->regs[REG_SP] >= r->start &&
+		    u->regs[REG_SP] < r->end)
+			return step_from_trampoline(w);
 		return step_by_frame_pointer(w, SP_STACK_NO_TABLE);
 	}
 	rule = find_rule(w, r, address);

@@ -28,8 +28,9 @@ static __noinline int take_saved_registers(struct sample *s, struct task_struct 
 		return 0;
 	set_registers(u, &s->saved);
 #ifdef __TARGET_ARCH_x86
-	/* Behind the instruction of a system call, which may be a function's last: sigreturn. */
-	u->exact = (long)s->saved.orig_rax < 0;
+	/* Behind the instruction of a system call, which may be a function's last: sigreturn. That
+	 * instruction puts ip into rcx; a signal on the way out changes it to the handler's start. */
+	u->exact = (long)s->saved.orig_rax < 0 || s->saved.rcx != u->ip;
 #endif
 	return 0;
 }
@@ -88,11 +89,15 @@ sp_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct sample *s, str
 	}
 	n = bpf_get_stack(ctx, &s->stack[at], USER_BYTES, BPF_F_USER_STACK);
 	if (n < 8) {
+		s->stack[at] = s->ev.ip; /* it is overwritten even so */
 		s->ev.stack_end = SP_STACK_BUSY;
 		return 1;
 	}
 	s->ev.stack_end = n < USER_BYTES ? SP_STACK_FRAME_POINTERS : SP_STACK_TRUNCATED;
-	return n > USER_BYTES ? SP_MAX_FRAMES : (__u64)n / 8;
+	n = n > USER_BYTES ? SP_MAX_FRAMES : (__u64)n / 8;
+	if (n > 1 && !s->stack[(at + n - 1) % STACK_ROOM])
+		n--; /* the outermost frame's return address */
+	return n;
 }
 
 #define COPY_BLOCK 512 /* of one page: the smallest size of a copy */

@@ -333,6 +333,36 @@ static void frame_pointers(bool table_without_rule)
 	EXPECT("a frame pointer out of reach", &w, end, NO_CALLERS);
 }
 
+/* Code on the stack is a trampoline, on its way to a function. */
+static void trampoline(void)
+{
+	struct world w = new_world();
+	uint64_t *at = world_stack() + MIDDLE;
+
+	world_stack()[0] = WORLD_LOOP;
+	w.spin = WORLD_ON_STACK;
+	w.no_table = true;
+	w.flags = SP_RANGE_ANONYMOUS;
+	w.regs[RBP] = WORLD_AT(MIDDLE + 10);
+	w.rules[1] = (struct sp_unwind_rule){
+		.kind = SP_UNWIND_REG, .reg = RBP, .offset = 16, .fp = -2, .ra = -1};
+	w.rules[2] = (struct sp_unwind_rule)FROM_SP(16);
+	w.rules[3] = (struct sp_unwind_rule)OUTERMOST;
+	at[0] = WORLD_RETURN(1);
+	at[11] = WORLD_RETURN(2);
+	at[13] = WORLD_RETURN(3);
+	EXPECT("a trampoline on the stack", &w, SP_STACK_COMPLETE, at[0], at[11], at[13]);
+	/* Elsewhere, code without a table is passed by its frame pointer. */
+	w.spin = WORLD_SPIN;
+	w.no_table = false;
+	w.rules[0] = (struct sp_unwind_rule)FROM_SP(8);
+	w.rules[2] = (struct sp_unwind_rule)FROM_SP(16);
+	w.more = &(struct sp_unwind_range){.start = 0x200000200000, .end = 0x200000300000};
+	w.more_count = 1;
+	at[0] = 0x200000200001;
+	EXPECT("code made at run time", &w, SP_STACK_COMPLETE, at[0], at[11], at[13]);
+}
+
 static void before_the_first_row(void)
 {
 	struct world w = new_world();
@@ -525,6 +555,7 @@ int main(int argc, char **argv)
 	causes();
 	frame_pointers(false);
 	frame_pointers(true);
+	trampoline();
 	before_the_first_row();
 	deep(126, SP_STACK_COMPLETE);
 	deep(127, SP_STACK_TRUNCATED);

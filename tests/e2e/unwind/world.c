@@ -21,6 +21,7 @@
 void world_spin(const uint64_t *regs) __attribute__((noreturn));
 void world_call(const uint64_t *regs) __attribute__((noreturn));
 extern const char world_spin_here[], world_call_here[];
+uint64_t world_target; /* where it stays */
 
 #define TAKE_REGISTERS \
 	"movq 0(%rdi), %rax\n movq 8(%rdi), %rdx\n movq 16(%rdi), %rcx\n movq 24(%rdi), %rbx\n" \
@@ -32,7 +33,8 @@ extern const char world_spin_here[], world_call_here[];
 __asm__(".text\n"
 	".globl world_spin, world_call, world_spin_here, world_call_here\n"
 	".balign 4096\n"
-	"world_spin:\n" TAKE_REGISTERS ".balign 16\n"
+	"world_spin:\n" TAKE_REGISTERS "jmp *world_target(%rip)\n"
+	".balign 16\n"
 	"world_spin_here: jmp world_spin_here\n"
 	".balign 4096\n"
 	"world_call:\n" TAKE_REGISTERS "1: xorl %eax, %eax\n"
@@ -57,6 +59,8 @@ struct lab {
 
 uint64_t world_here(const struct world *w)
 {
+	if (w->spin == WORLD_ON_STACK)
+		return WORLD_STACK;
 	return (uintptr_t)(w->spin == WORLD_SYSCALL ? world_call_here : world_spin_here);
 }
 
@@ -64,6 +68,7 @@ void world_spin_for_ever(void)
 {
 	uint64_t regs[16] = {[RSP] = (uintptr_t)&regs};
 
+	world_target = (uintptr_t)world_spin_here;
 	world_spin(regs);
 }
 
@@ -74,7 +79,7 @@ uint64_t *world_stack(void)
 	if (!stack) {
 		size_t bytes = WORLD_STACK_WORDS * 8;
 
-		stack = mmap((void *)WORLD_STACK, bytes, PROT_READ | PROT_WRITE,
+		stack = mmap((void *)WORLD_STACK, bytes, PROT_READ | PROT_WRITE | PROT_EXEC,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 		if (stack == MAP_FAILED) {
 			perror("mmap");
@@ -201,8 +206,9 @@ static struct sp_unwind_space make_ranges(struct lab *lab, const struct world *w
 	struct sp_unwind_space space = {.first = lab->ranges};
 	uint32_t row = lab_rows(lab, WORLD_FUNCTIONS + 1), rows = w->second ? 2 : 1;
 	uint64_t at = world_here(w), page = at & ~0xfffull;
+	uint64_t bytes = w->spin == WORLD_ON_STACK ? WORLD_STACK_WORDS * 8 : 4096;
 	struct sp_unwind_range here = {.start = page,
-				       .end = page + 4096,
+				       .end = page + bytes,
 				       .base = page,
 				       .chunk = lab->chunk_number,
 				       .first = row,
@@ -258,6 +264,7 @@ static void live(const struct world *w, int go)
 	}
 	if (w->spin == WORLD_SYSCALL)
 		world_call(w->regs);
+	world_target = world_here(w);
 	world_spin(w->regs);
 }
 

@@ -26,12 +26,15 @@
 
 enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15 };
 
+#define WORLD_LOOP 0xfeeb /* a jump to itself */
+
 /* How the process spends its time. */
 enum world_spin {
-	WORLD_SPIN,    /* in a loop of one instruction */
-	WORLD_SYSCALL, /* in read(2), again and again, with rdi, rsi, rdx as its arguments */
-	WORLD_FORK,    /* as WORLD_SPIN, in a child of its own, which has no ranges */
-	WORLD_EXEC,    /* it execs this program, whose argument is "spin" */
+	WORLD_SPIN,	/* in a loop of one instruction */
+	WORLD_SYSCALL,	/* in read(2), again and again, with rdi, rsi, rdx as its arguments */
+	WORLD_ON_STACK, /* as WORLD_SPIN, in the stack's first word, which has to be WORLD_LOOP */
+	WORLD_FORK,	/* as WORLD_SPIN, in a child of its own, which has no ranges */
+	WORLD_EXEC,	/* it execs this program, whose argument is "spin" */
 };
 
 struct world {
