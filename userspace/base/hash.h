@@ -39,9 +39,9 @@ struct sp_hash {
 static inline uint64_t sp_hash_seed(void)
 {
 	static uint64_t seed;
-	const void *random = (const void *)getauxval(AT_RANDOM);
+	const void *random = seed ? NULL : (const void *)getauxval(AT_RANDOM);
 
-	if (!seed && random)
+	if (random)
 		memcpy(&seed, random, sizeof(seed));
 	return seed |= 1;
 }

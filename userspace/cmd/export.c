@@ -41,6 +41,7 @@ enum key {
 	KEY_INVERTED,
 	KEY_NO_INLINE,
 	KEY_NO_KERNEL,
+	KEY_KEEP_CLONES,
 };
 
 /* Options that only some formats have. */
@@ -80,6 +81,9 @@ static const struct sp_option options[] = {
 	 "folded, flamegraph: count the kernel's functions for\n"
 	 "the one that called it"},
 	SP_SYMBOL_OPTIONS,
+	{"keep-clones", KEY_KEEP_CLONES, NULL,
+	 "folded, flamegraph: tell the compiler's clones of a\n"
+	 "function apart from it: solve.constprop.0"},
 	{"title", KEY_TITLE, "TEXT", "flamegraph: heading; default: the name of the input"},
 	{"min", KEY_MIN, "PERCENT",
 	 "flamegraph: leave out frames with a smaller share of\n"
@@ -161,6 +165,7 @@ static const struct {
 	{SP_KEY_DEBUG_DIR, STACKS, "--debug-dir"},
 	{SP_KEY_NO_DEBUGINFOD, STACKS, "--no-debuginfod"},
 	{SP_KEY_DEBUGINFOD_TIMEOUT, STACKS, "--debuginfod-timeout"},
+	{KEY_KEEP_CLONES, STACKS, "--keep-clones"},
 	{KEY_TITLE, FLAMEGRAPH, "--title"},
 	{KEY_MIN, FLAMEGRAPH, "--min"},
 	{KEY_INVERTED, FLAMEGRAPH, "--inverted"},
@@ -201,6 +206,9 @@ static int parse_stacks_option(struct sp_export_stacks *stacks, int key, const c
 		break;
 	case KEY_NO_KERNEL:
 		stacks->tree.no_kernel = true;
+		break;
+	case KEY_KEEP_CLONES:
+		stacks->load.symbol_options.keep_clones = true;
 		break;
 	case KEY_TITLE:
 		stacks->title = arg;

@@ -28,6 +28,7 @@ enum key {
 	KEY_RANK,
 	KEY_NO_INLINE,
 	KEY_NO_KERNEL,
+	KEY_KEEP_CLONES,
 	KEY_JSON,
 	KEY_CSV,
 };
@@ -47,6 +48,8 @@ static const struct sp_option options[] = {
 	{"no-kernel", KEY_NO_KERNEL, NULL,
 	 "count the kernel's functions for the one that called it"},
 	SP_SYMBOL_OPTIONS,
+	{"keep-clones", KEY_KEEP_CLONES, NULL,
+	 "tell the compiler's clones of a function apart from it:\nsolve.constprop.0"},
 	{"json", KEY_JSON, NULL, "print JSON"},
 	{"csv", KEY_CSV, NULL, "print CSV"},
 	{0},
@@ -139,6 +142,9 @@ static int take_option(struct request *request, int key, const char *arg)
 		break;
 	case KEY_NO_KERNEL:
 		request->tree.no_kernel = true;
+		break;
+	case KEY_KEEP_CLONES:
+		request->load.symbol_options.keep_clones = true;
 		break;
 	case KEY_JSON:
 		request->json = true;
