@@ -85,6 +85,10 @@ sp_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct sample *s, str
 		s->ev.stack_end = s->unwinder.end;
 		s->ev.signal_frames = s->unwinder.signal_frames;
 		n = s->unwinder.frames;
+		/* In the kernel, the stack that the first frame was on can be gone already. */
+		if (s->ev.stack_end == SP_STACK_UNREADABLE && n == 1 &&
+		    s->ev.head.flags & SP_SAMPLE_KERNEL)
+			s->ev.stack_end = SP_STACK_BUSY;
 		return n > SP_MAX_FRAMES ? SP_MAX_FRAMES : n;
 	}
 	n = bpf_get_stack(ctx, &s->stack[at], USER_BYTES, BPF_F_USER_STACK);
