@@ -178,6 +178,12 @@ def with_trace(change=lambda file: None):
     return both
 
 
+def kernel_symbol(file):
+    """That ends before it begins."""
+    for name, value, kind in (("address", 4096, "u8"), ("end", 4095, "u8"), ("name", "f", STRING), ("module", "", STRING)):
+        put_data(file, "sp_trace/kernel_symbols/" + name, [value], kind)
+
+
 def attribute(name, value, **options):
     def change(file):
         file.attrs.pop(name, None)
@@ -310,6 +316,9 @@ def bad_h5():
     h5("stack-descends", with_trace(replaced("sp_trace/samples/stack_offsets", [0, 3, 2], "u8")))
     h5("stack-beyond-frames", with_trace(replaced("sp_trace/samples/stack_offsets", [0, 2, 4], "u8")))
     h5("stack-offsets-short", with_trace(replaced("sp_trace/samples/stack_offsets", [0, 3], "u8")))
+    h5("kernel-frames", with_trace(replaced("sp_trace/samples/kernel_frames", [0, 9], "u4")))
+    h5("kernel-symbol-end", with_trace(kernel_symbol))
+    h5("kernel-symbol-short", with_trace(lambda file: (kernel_symbol(file), replaced("sp_trace/kernel_symbols/end", [5, 6], "u8")(file))))
     h5("sample-column-short", with_trace(replaced("sp_trace/samples/ip", [1], "u8")))
     h5("link-external", lambda file: (without(events + "durations")(file), file.__setitem__(events + "durations", h5py.ExternalLink("/etc/passwd", "/x"))))
     h5("storage-external", storage_external)

@@ -29,12 +29,15 @@ import model_write  # noqa: E402
 
 def choose(**wanted):
     """The first seed whose profile is small and has all that is wanted."""
+    with_stacks = wanted.pop("stacks", False)
     for seed in range(100000):
         profile = model.make(seed, regions=3, calls=8, wild=False, **wanted)
         parts = [all(one["lines"] for one in profile.line_profiles), profile.likwid, profile.perf_events, profile.line_profiles, profile.threads, profile.metadata,
                  any(row.event_metadata for row in profile.rows), any(row.tags for row in profile.rows)]
         if wanted.get("sp_trace"):
             parts += [profile.samples, profile.sites, profile.cuts, profile.modules, profile.losses, profile.clocks, profile.processes, profile.rank_facts]
+        if with_stacks:
+            parts += [profile.kernel_symbols, any(one["archived"] for one in profile.modules), any(one["kernel_frames"] for one in profile.samples)]
         if all(parts) and "long" not in profile.metadata and len(profile.samples) < 20:
             return profile
     raise SystemExit("no such seed")
@@ -91,6 +94,9 @@ def main():
     empty = model.make(1, ranks=(), sp_trace=False)
     r = random.Random(3)
     small()
+    # The columns of stacks that came later: those above have them not.
+    stacks = choose(ranks=(0, 3), extras=True, event_metadata=True, sp_trace=True, stacks=True, columns=tuple(model.COLUMNS))
+    ours(stacks, "ours-stacks.h5", profile_write)
     # We wrote these.
     ours(full, "ours-full.h5", profile_write)
     ours(regular(40000), "ours-gzip.h5", profile_write, gzip=9)  # chunks
@@ -117,7 +123,7 @@ def main():
             model_write.spt(plain, 2, HERE / f"{word}-v{version}.spt", version, order)
         model_write.sps(plain, 2, HERE / f"{word}.sps", order, random.Random(8))
     model_write.spt(plain, 2, HERE / "pooled.spt", 2, "<", split=True)
-    for kind in ("demo", "died", "cuts", "hostile", "empty"):
+    for kind in ("demo", "died", "cuts", "hostile", "empty", "stacks"):
         subprocess.run([make_journal, HERE / f"{kind}.spj", kind], check=True)
     for path in HERE.iterdir():
         if path.is_file():

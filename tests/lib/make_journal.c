@@ -8,6 +8,7 @@
  *   make_journal FILE died                  as demo, but the recorder died
  *   make_journal FILE hostile               names that a terminal would act upon, and long ones
  *   make_journal FILE cuts                  calls without an end of their own, of every kind, tags
+ *   make_journal FILE stacks                stacks with the kernel's frames, of every end, archived files
  *   make_journal FILE empty                 nothing was recorded
  */
 #include <stdio.h>
@@ -262,13 +263,64 @@ static void cuts(struct maker *m)
 						  .flags = i ? 0 : SP_CALL_OPEN_AT_END});
 }
 
+/* A program and a library, a child that it forks, and a kernel. Sample i ends for reason i, but for
+ * 87 more that are complete: 88 of 98 that could be. */
+static void stacks(struct maker *m)
+{
+	const uint64_t frames[] = {0xffffffff81000010, 0xffffffff81000105, 0x7f0000001100,
+				   0x555500000200, 0x7f0000001fff, 0x555500000300};
+
+	put_meta(m, "stacks");
+	maker_meta(m, "boot_id", "of stacks"); /* so a recording of its own */
+	maker_meta(m, "stacks", "eh");
+	maker_meta(m, "kernel_stacks", "1");
+	maker_image(m, 1, 5, 3, "/usr/bin/app", "abcdef0123");
+	maker_segment(m, 1, 0x2000, 0x1000, 0x800);
+	maker_image(m, 2, 6, 3, "/usr/lib/libfoo.so", "");
+	maker_segment(m, 2, 0x1000, 0x1000, 0x1000);
+	maker_unwind_table(m, 1, 20, 0, "");
+	maker_unwind_table(m, 2, 0, -61, "there is no call frame information");
+	maker_site(m, 1, 1, "solve", "app.c", 10, "");
+	maker_process(m, 1, 10, -1, -1, "/usr/bin/app", "app", "");
+	maker_task(m, 1, 1, 0, 10, 10, SP_TASK_FOUND, START, "app");
+	maker_map(m, 1, START + 1, 0x555500000000, 0x555500001000, 0x1000, 5, "/usr/bin/app");
+	maker_map(m, 1, START + 2, 0x7f0000001000, 0x7f0000002000, 0x1000, 6, "/usr/lib/libfoo.so");
+	maker_task(m, 2, 2, 1, 11, 11, SP_TASK_FORK, START + 500, "app");
+	maker_call(m, (struct maker_call){
+			      .lane = 1, .site = 1, .number = 1, .start = START + 3, .end = START + 900});
+	for (uint32_t i = 0; i < 13 + 87; i++) {
+		uint32_t end = i < 13 ? i : SP_STACK_COMPLETE;
+		bool kernel = i % 2, child = i == 20;
+
+		maker_sample(m, (struct maker_sample){.lane = child ? 2 : 1,
+						      .process = child ? 2 : 1,
+						      .pid = child ? 11 : 10,
+						      .tid = child ? 11 : 10,
+						      .site = child ? 0 : 1,
+						      .number = child ? 0 : 1,
+						      .time = START + 600 + i,
+						      .ip = 0x7f0000001100,
+						      .flags = kernel ? SP_SAMPLE_KERNEL : 0,
+						      .frames = frames + (kernel ? 0 : 2),
+						      .n_frames = kernel ? 6 : 4,
+						      .kernel_frames = kernel ? 2 : 0,
+						      .stack_end = end,
+						      .signal_frames = i == 1 ? 4 : 0});
+	}
+	maker_kernel_symbol(m, 0xffffffff81000100, 0, "entry_SYSCALL_64", "");
+	maker_kernel_symbol(m, 0xffffffff81000000, 0xffffffff81000040, "do_it", "ext4");
+	maker_kernel_symbol(m, 0xffffffff82000000, 0xffffffff82000040, "never_hit", "");
+	maker_archived(m, 1, 4096, 0, "archive/abcdef0123-app");
+	maker_archived(m, 2, 4096, -13, "");
+}
+
 int main(int argc, char **argv)
 {
 	struct maker maker;
 
 	if (argc < 3) {
 		fprintf(stderr, "usage: make_journal FILE big CALLS [SAMPLES] | demo | died | "
-				"hostile | cuts | empty\n");
+				"hostile | cuts | stacks | empty\n");
 		return 2;
 	}
 	maker = maker_open(argv[1]);
@@ -281,6 +333,8 @@ int main(int argc, char **argv)
 		hostile(&maker);
 	else if (!strcmp(argv[2], "cuts"))
 		cuts(&maker);
+	else if (!strcmp(argv[2], "stacks"))
+		stacks(&maker);
 	else if (!strcmp(argv[2], "empty"))
 		put_meta(&maker, "nothing");
 	else

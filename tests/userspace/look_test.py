@@ -103,7 +103,7 @@ def pairs(line):
 
 
 def test_dump_journal(report):
-    for kind, args in ("demo", ()), ("died", ()), ("cuts", ()), ("big", ("500", "50")):
+    for kind, args in ("demo", ()), ("died", ()), ("cuts", ()), ("stacks", ()), ("big", ("500", "50")):
         name = report.make(kind, *args)
         schema, blocks = journal.read(report.read(name))
         wanted = [dict(event, block=i, stream=stream)
@@ -215,7 +215,7 @@ def report_schema(report):
 # ---- verify ----
 
 def test_verify_good(report):
-    good = report.text("verify", "demo", "cuts", "hostile", "big", "demo.spj", "cuts.spj")
+    good = report.text("verify", "demo", "cuts", "hostile", "stacks", "big", "demo.spj", "cuts.spj", "stacks.spj")
     lines = good.splitlines()
     check(len(lines) > 12 and all(": ok (" in line for line in lines), f"good files: {good}")
     check("demo/heat_rank00000.h5: ok (hdf5 schema 3: 2 regions, 280 calls, 20 samples, " in good, good)
@@ -333,6 +333,49 @@ def test_info(report):
     check({"thread ids", "call ids", "threads", "tags", "/sp_trace"} <= set(parts), f"parts: {parts}")
 
 
+# ---- stacks: "stacks" of make_journal.c has a sample of each end, and 87 more that are complete ----
+
+ENDS = ["unknown", "complete", "leaf", "truncated", "no mapping", "pending", "no table", "no rule", "unsupported", "unreadable", "no progress",
+        "busy", "frame pointers"]
+
+
+def test_stacks(report):
+    causes = "; ".join(f"1 {words}" for words in (
+        "cut off at the most frames that are kept", "ended at an address that is in no known mapping",
+        "ended in code whose unwind table was still being made", "ended in code without unwind tables",
+        "ended at an address of which the unwind table says nothing", "ended at an unwind rule that sp-trace cannot follow",
+        "ended where the stack's memory could not be read", "ended where the next frame would lie below",
+        "followed by frame pointers alone, may lack callers"))
+    for path in "stacks.spj", "stacks":
+        text = report.text("info", path)
+        check(f"stacks       by unwind tables, with the kernel's: 90.7 % complete; {causes}\n" in text, text)
+        counts = report.json("info", path)["recordings"][0]["stacks"]
+        check(counts == {**dict.fromkeys(ENDS, 1), "complete": 88}, f"{path}: {counts}")
+    check("\nstacks " not in report.text("info", "demo"), "an older recording has stacks in info")
+    check(report.json("info", "demo")["recordings"][0]["stacks"].keys() == {"unknown"}, "an older recording in JSON")
+    text = report.text("summary", "stacks")
+    wanted = "; ".join(["note: stacks: 90.7 % complete", *causes.split("; ")[:3], "…\n"])
+    check(wanted in text, f"summary: {text}")
+    check("stacks" not in report.text("summary", "demo"), "summary of an older recording")
+    done = report.run("recover", "stacks.spj", "--keep-journal", "--no-sync", "--force", "-o", "stacks", "--formats", "h5,sps,spt")
+    check(b"100 samples (1 outside of regions); stacks 90.7 % complete\n" in done.stderr, done.stderr)
+    dump = report.json("dump", "stacks/stacks_rank00000.h5")
+    check([one["stack_end"] for one in dump["samples"]] == [*ENDS, *["complete"] * 87], "ends of samples")
+    check([(one["kernel_frames"], len(one["stack"])) for one in dump["samples"]] == [(0, 4), (2, 6)] * 50, "frames of samples")
+    check([one["signal_frames"] for one in dump["samples"]] == [0, 4] + [0] * 98, "signal frames of samples")
+    check([(one["name"], one["module"], one["rank"]) for one in dump["kernel_symbols"]] == [("do_it", "ext4", 0), ("entry_SYSCALL_64", "", 0)],
+          f"kernel symbols: {dump['kernel_symbols']}")
+    check(sorted((one["path"], one["process"], one["archived"]) for one in dump["modules"]) ==
+          [("/usr/bin/app", 0, "archive/abcdef0123-app"), ("/usr/bin/app", 1, "archive/abcdef0123-app"), ("/usr/lib/libfoo.so", 0, ""),
+           ("/usr/lib/libfoo.so", 1, "")], f"modules: {dump['modules']}")
+    lines = report.text("dump", "--section", "kernel_symbols", "stacks/stacks_rank00000.h5").splitlines()
+    check(lines[0].startswith("kernel_symbol  row=0 address=0xffffffff81000000 end=0xffffffff81000040 name="), lines)
+    check("kernel symbols" in report.json("info", "stacks")["recordings"][0]["files"][0]["parts"], "parts")
+    # What JSON has no place for is told.
+    done = report.run("export", "json", "stacks", "-o", "stacks.json")
+    check(b"names of kernel functions" in done.stderr, done.stderr)
+
+
 def test_memory(report):
     """Neither keeps what it has read: 3 million calls (48 MB) in a few MiB."""
     n = 3000000
@@ -367,6 +410,7 @@ def main():
         test_verify_journals(report)
         test_verify_native(report)
         test_info(report)
+        test_stacks(report)
         if not options.sanitized:
             test_memory(report)
     print(f"{checks} checks, {len(failures)} failed")

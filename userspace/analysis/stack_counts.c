@@ -64,7 +64,7 @@ double sp_stack_counts_share(const struct sp_stack_counts *counts)
 	return wanted ? (double)counts->ends[SP_STACK_COMPLETE] / (double)wanted : NAN;
 }
 
-static void tell_causes(const struct sp_stack_counts *counts, FILE *out)
+static void tell_causes(const struct sp_stack_counts *counts, unsigned most, FILE *out)
 {
 	bool said[SP_STACK_END_MAX] = {false};
 
@@ -78,13 +78,17 @@ static void tell_causes(const struct sp_stack_counts *counts, FILE *out)
 				best = end;
 		if (best == SP_STACK_END_MAX)
 			return;
+		if (!most--) {
+			fputs("; \xe2\x80\xa6", out);
+			return;
+		}
 		said[best] = true;
 		fprintf(out, "; %s %s", sp_show_count(counts->ends[best]).text,
 			sp_stack_end_text(best));
 	}
 }
 
-char *sp_stack_counts_tell(const struct sp_stack_counts *counts, bool causes)
+char *sp_stack_counts_tell(const struct sp_stack_counts *counts, unsigned causes)
 {
 	uint64_t wanted = sp_stack_counts_wanted(counts);
 	char *text = NULL;
@@ -104,7 +108,7 @@ char *sp_stack_counts_tell(const struct sp_stack_counts *counts, bool causes)
 
 		fprintf(out, "%.4g %% complete", tenths / 10);
 		if (causes)
-			tell_causes(counts, out);
+			tell_causes(counts, causes, out);
 	}
 	if (fclose(out) == 0)
 		return text;

@@ -37,10 +37,10 @@ uint64_t sp_stack_counts_wanted(const struct sp_stack_counts *counts);
 /* Of them those that are, 0 to 1, NAN where there are none. */
 double sp_stack_counts_share(const struct sp_stack_counts *counts);
 
-/* "98.2 % complete", or "by frame pointers alone, may lack callers" where all are so; then, with
- * @causes, "; 12 ended in code without unwind tables; …", the most frequent first. To free(); ""
- * where nothing is wanted, NULL without memory. */
-char *sp_stack_counts_tell(const struct sp_stack_counts *counts, bool causes);
+/* "98.2 % complete", or "by frame pointers alone, may lack callers" where all are so; then
+ * "; 12 ended in code without unwind tables; …", the most frequent causes first, @causes at most. To
+ * free(); "" where nothing is wanted, NULL without memory. */
+char *sp_stack_counts_tell(const struct sp_stack_counts *counts, unsigned causes);
 
 /* What a mode of --stacks means ("eh": "by unwind tables"); the word itself where it is not known.
  */

@@ -87,7 +87,7 @@ static int add_tables(struct parts *parts, struct sp_profile *profile, struct sp
 
 void sp_info_stacks(const char *mode, bool kernel, const struct sp_stack_counts *counts)
 {
-	sp_cleanup(sp_freep) char *text = sp_stack_counts_tell(counts, true);
+	sp_cleanup(sp_freep) char *text = sp_stack_counts_tell(counts, SP_STACK_END_MAX);
 
 	if (text && (mode || text[0]))
 		sp_info_line("stacks", "%s%s%s%s", mode ? sp_stack_mode_text(mode) : "",

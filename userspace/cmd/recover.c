@@ -240,7 +240,7 @@ static void say_stacks(const struct sp_finalize_stacks *stacks)
 static void say_result(const struct sp_finalize_options *opts,
 		       const struct sp_finalize_result *result)
 {
-	sp_cleanup(sp_freep) char *stacks = sp_stack_counts_tell(&result->ends, false);
+	sp_cleanup(sp_freep) char *stacks = sp_stack_counts_tell(&result->ends, 0);
 
 	warn_about_journal(opts, result);
 	warn_about_losses(result->recording);

@@ -16,6 +16,7 @@
 #include "userspace/cmd/summary_view.h"
 
 #define LEAST_COMPLETE 0.99 /* of stacks, without a note */
+#define MOST_CAUSES 3	    /* in that note */
 
 enum key {
 	KEY_BY_RANK = 256,
@@ -218,7 +219,7 @@ static int note_stacks(struct sp_inputs *inputs, const struct sp_summary *summar
 
 	if (!(sp_stack_counts_share(&summary->stacks) < LEAST_COMPLETE))
 		return 0;
-	text = sp_stack_counts_tell(&summary->stacks, true);
+	text = sp_stack_counts_tell(&summary->stacks, MOST_CAUSES);
 	return text ? sp_inputs_note(inputs, 0, false, "stacks: %s", text) : -ENOMEM;
 }
 
