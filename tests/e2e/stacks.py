@@ -21,7 +21,7 @@ need_tool("gcc")
 FULL = bool(os.environ.get("SP_TEST_FULL"))
 PROGRAMS = SOURCE / "tests/e2e/programs/stacks"
 LEAST = 0.995
-SECONDS = 0.5 if FULL else 0.35  # of each kind
+SECONDS = 0.5 if FULL else 0.25  # of processor time, for each kind
 AVX = ["-mavx2"] if " avx2 " in open("/proc/cpuinfo").read() else []
 KINDS = """calls copying sorting allocating printing mathematics clocks system_calls signals
     signals_elsewhere raising tiny opening tail_calls allocas realigned deep too_deep threads many_threads""".split()
@@ -52,21 +52,23 @@ def kinds_of(static):
 
 # ---- recording and comparing ----
 
-def compare(what, into, command, least_samples=100):
-    """Records the command, compares, prints, checks. Returns what verify said."""
+def compare(what, into, command, just_mapped=0):
+    """Records the command, compares, prints, checks. `just_mapped`: the share of stacks that may end in code
+    which had no table yet, beside the others."""
     out = into / "out"
     shutil.rmtree(out, ignore_errors=True)
     done = trace("--stacks", "dwarf,65536", "-F", "997", "--keep-journal", "-o", out, "--", *command)
     if not check(done.returncode == 0, f"{what}: sp-trace ended with {done.returncode}: {done.stderr}"):
-        return None
+        return
     said = run([SP_REPORT, "verify", "--stacks", "--json", out / "journal.spj"])
     if not check(said.stdout.startswith("{"), f"{what}: verify said nothing: {said.stderr}"):
-        return None
+        return
     file = json.loads(said.stdout)["files"][0]
     seen = file.get("stacks")
     if not check(seen, f"{what}: {file}"):
-        return None
-    all_ends = seen["identical"] + seen["different"]
+        return
+    new = sum(d["count"] for d in seen["differences"] if d["end"] in ("pending", "no mapping")) if just_mapped else 0
+    all_ends = seen["identical"] + seen["different"] - new
     share = seen["identical"] / all_ends if all_ends else 0
     print(f"{what}: {seen['samples']} samples; {seen['identical']} of {all_ends} identical ({100 * share:.2f} %), "
           f"{seen['as_far_as_copied']} as far as copied; whole: {seen['whole_by_tables']} by tables, "
@@ -75,16 +77,17 @@ def compare(what, into, command, least_samples=100):
         module = os.path.basename(d["module"] or "?")
         print(f"    {d['count']} x {d['kind']} from {module}+{d['address']:#x} (end: {d['end']}), frame {d['frame']}: "
               f"{d['tables']:#x}, libdw {d['libdw']:#x}")
-    check(all_ends >= least_samples, f"{what}: only {all_ends} stacks were compared to the end")
+    check(all_ends >= 500, f"{what}: only {all_ends} stacks were compared to the end")
+    check(new <= just_mapped * (all_ends + new), f"{what}: {new} stacks end in code that had just been mapped")
     check(share >= LEAST, f"{what}: {100 * share:.2f} % identical, not {100 * LEAST} %")
-    equal(file["ok"], share >= LEAST and not file.get("error"), f"{what}: verify's verdict")
+    verdict = seen["identical"] >= LEAST * (seen["identical"] + seen["different"])
+    equal((file["ok"], said.returncode), (verdict, 0 if verdict else 1), f"{what}: verify's verdict")
     equal(seen["unusable_files"], [], f"{what}: files that could not be used")
     equal(seen["not_tried"], 0, f"{what}: stacks that libdw was not tried on")
     check(seen["without_copy"] <= 0.05 * (seen["samples"] + seen["without_copy"]),
           f"{what}: {seen['without_copy']} samples without a copy")
     equal(seen["samples"] + seen["without_copy"], recorded(done.stderr)[1], f"{what}: samples of the recording")
     shutil.rmtree(out, ignore_errors=True)
-    return seen
 
 
 def c_build(name, into, compiler, flags, static=False):
@@ -117,9 +120,10 @@ def c_gcc_O3_plt_sec(into):
 
 
 def opened_libraries(into):
-    """Code that the program opens itself, and closes, and opens again."""
+    """Code that the program opens itself, and closes, and opens again. What runs in the first moments
+    after it is mapped has no table, the longer the busier the machine is: that is told apart."""
     program = compile_c(into, "gcc", ["-O2"])
-    compare("gcc -O2 opening", into, [program, 8 if FULL else 5, "opening"])
+    compare("gcc -O2 opening", into, [program, 8 if FULL else 4, "opening"], just_mapped=0.02)
 
 
 def cxx(into):

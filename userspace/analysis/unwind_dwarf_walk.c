@@ -36,11 +36,13 @@ struct sp_dwarf_walker {
 	struct sp_dwarf_space *space;
 	const struct sp_dwarf_copy *copy;
 	struct sp_dwarf_stack *stack;
-	uint64_t sp;		   /* of the frame before */
-	enum sp_stack_end missing; /* what libdw lacks at this frame's address */
-	bool unreadable;	   /* since this frame began */
-	bool read_zero;		   /* the same */
-	bool switched;		   /* to another stack, by a signal: that one was not copied */
+	uint64_t registers[SP_DWARF_MAX_REGISTERS]; /* that libdw begins with */
+	uint32_t first;				    /* number of the frame that it begins with */
+	uint64_t sp;				    /* of the frame before */
+	enum sp_stack_end missing;		    /* what libdw lacks at this frame's address */
+	bool unreadable;			    /* since this frame began */
+	bool read_zero;				    /* the same */
+	bool switched; /* to another stack, by a signal: that one was not copied */
 };
 
 /* ---- what libdw asks for ---- */
@@ -69,14 +71,13 @@ static bool in_system_call(const struct sp_dwarf_copy *copy)
 static bool set_registers(Dwfl_Thread *thread, void *arg)
 {
 	const struct sp_dwarf_walker *walker = arg;
-	const struct sp_dwarf_copy *copy = walker->copy;
-	uint32_t address = copy->n_registers - 1;
+	uint32_t address = walker->n_registers - 1;
 	/* On x86-64 the address is a register, too; expressions for .plt use it. */
-	uint32_t n = copy->n_registers == 17 ? 17 : address;
+	uint32_t n = walker->n_registers == 17 ? 17 : address;
 
-	if (!dwfl_thread_state_registers(thread, 0, n, copy->registers))
+	if (!dwfl_thread_state_registers(thread, 0, n, walker->registers))
 		return false;
-	dwfl_thread_state_register_pc(thread, copy->registers[address] - in_system_call(copy));
+	dwfl_thread_state_register_pc(thread, walker->registers[address]);
 	return true;
 }
 
@@ -152,8 +153,9 @@ static bool is_exact(const struct sp_dwarf_walker *walker, uint32_t frame)
 /* The address that rules hold for: that of the call, not of what follows it. */
 static uint64_t rule_address(const struct sp_dwarf_walker *walker, uint32_t frame)
 {
-	return walker->stack->frame[frame] -
-	       (frame ? !is_exact(walker, frame) : in_system_call(walker->copy));
+	if (frame == walker->first)
+		return walker->registers[walker->n_registers - 1];
+	return walker->stack->frame[frame] - !is_exact(walker, frame);
 }
 
 static int stop(struct sp_dwarf_walker *walker, enum sp_stack_end end)
@@ -176,6 +178,7 @@ static int on_frame(Dwfl_Frame *state, void *arg)
 	struct sp_dwarf_walker *walker = arg;
 	struct sp_dwarf_stack *stack = walker->stack;
 	uint32_t n = stack->frames;
+	bool is_first = n == walker->first;
 	enum sp_stack_end before = walker->missing;
 	Dwarf_Addr pc;
 	Dwarf_Word sp = 0;
@@ -183,29 +186,31 @@ static int on_frame(Dwfl_Frame *state, void *arg)
 
 	if (!dwfl_frame_pc(state, &pc, NULL))
 		return stop(walker, SP_STACK_UNSUPPORTED);
-	if (!pc && n)
+	if (!pc && !is_first)
 		return stop(walker, SP_STACK_COMPLETE);
 	if (n == SP_MAX_FRAMES)
 		return stop(walker, SP_STACK_TRUNCATED);
-	stack->frame[n] = n ? pc : walker->copy->registers[walker->n_registers - 1];
-	walker->missing = sp_dwarf_space_need(walker->space, pc - !!n, walker->copy->time);
-	if (walker->missing == SP_STACK_NO_MAPPING && n)
+	if (!is_first)
+		stack->frame[n] = pc;
+	walker->missing = sp_dwarf_space_need(walker->space, pc - !is_first, walker->copy->time);
+	if (walker->missing == SP_STACK_NO_MAPPING && !is_first)
 		walker->missing = sp_dwarf_space_need(walker->space, pc, walker->copy->time);
 	/* Frame pointers lead anywhere, and libdw takes whatever stands there. */
-	if (walker->missing == SP_STACK_NO_MAPPING && n && was_guessed(walker))
+	if (walker->missing == SP_STACK_NO_MAPPING && !is_first && was_guessed(walker))
 		return stop(walker, before ? before : SP_STACK_NO_RULE);
 	walker->unreadable = walker->read_zero = false;
 	/* libdw says of an interrupted frame, and of the signal's own, that they are "activations".
 	 */
-	if (n && n < 32 && dwfl_frame_pc(state, &pc, &maybe_signal) && maybe_signal &&
+	if (!is_first && n < 32 && dwfl_frame_pc(state, &pc, &maybe_signal) && maybe_signal &&
 	    is_signal_frame(walker, rule_address(walker, n - 1)))
 		stack->signal_frames |= 1u << n;
 	if (dwfl_frame_reg(state, (unsigned)sp_dwarf_stack_pointer(walker->n_registers), &sp) != 0)
 		sp = 0;
 	/* Signals may run on a stack of their own, and a leaf may have no frame. */
-	if (n && !is_exact(walker, n) && sp && (sp < walker->sp || (sp == walker->sp && n > 1)))
+	if (!is_first && !is_exact(walker, n) && sp &&
+	    (sp < walker->sp || (sp == walker->sp && n > walker->first + 1)))
 		return stop(walker, SP_STACK_NO_PROGRESS);
-	walker->switched |= n && is_exact(walker, n) && !is_copied(walker->copy, sp);
+	walker->switched |= !is_first && is_exact(walker, n) && !is_copied(walker->copy, sp);
 	walker->sp = sp;
 	stack->frames = n + 1;
 	return walker->missing == SP_STACK_NO_MAPPING ? stop(walker, SP_STACK_NO_MAPPING)
@@ -217,7 +222,7 @@ static enum sp_stack_end why_it_failed(const struct sp_dwarf_walker *walker)
 {
 	const struct sp_dwarf_stack *stack = walker->stack;
 
-	if (!stack->frames || walker->missing != SP_STACK_UNKNOWN)
+	if (stack->frames <= walker->first || walker->missing != SP_STACK_UNKNOWN)
 		return walker->missing;
 	if (was_guessed(walker))
 		return SP_STACK_NO_RULE;
@@ -235,7 +240,7 @@ static enum sp_stack_end why_it_ended(const struct sp_dwarf_walker *walker)
 	size_t n = 1;
 	bool undefined;
 
-	if (!stack->frames)
+	if (stack->frames <= walker->first)
 		return SP_STACK_UNSUPPORTED;
 	frame = find_rule(walker, rule_address(walker, stack->frames - 1));
 	undefined = frame && dwarf_frame_register(frame, number, room, &ops, &n) == 0 && !n &&
@@ -317,6 +322,37 @@ struct sp_dwarf_walker *sp_dwarf_walker_new(const struct sp_dwarf_job *job)
 	return walker;
 }
 
+/* Puts the registers where libdw is to begin: at the sample's address, but for two cases in which
+ * it would look for the wrong rule, or for one that nobody has. */
+static void begin(struct sp_dwarf_walker *walker)
+{
+	const struct sp_recording *rec = walker->job->recording;
+	const struct sp_dwarf_copy *copy = walker->copy;
+	uint64_t *address = &walker->registers[copy->n_registers - 1];
+	uint64_t *sp = &walker->registers[sp_dwarf_stack_pointer(copy->n_registers)];
+	uint64_t at;
+	uint32_t map;
+
+	memcpy(walker->registers, copy->registers, copy->n_registers * sizeof(uint64_t));
+	walker->stack->frame[0] = *address;
+	walker->first = 0;
+	*address -= in_system_call(copy);
+	map = sp_recording_find_map(rec, copy->process, *address, copy->time);
+	at = *sp - copy_start(copy);
+	if (copy->n_registers != 17 || map == SP_NONE || rec->maps[map].inode ||
+	    *sp < rec->maps[map].start || *sp >= rec->maps[map].end ||
+	    at + 8 > (uint64_t)copy->n_words * 8)
+		return;
+	/* Code that stands on the stack is a trampoline of the compiler's, for a nested function
+	 * (or an internal procedure of Fortran). It leaves the stack as it came. */
+	memcpy(&walker->stack->frame[1], (const char *)copy->words + at, sizeof(uint64_t));
+	if (!walker->stack->frame[1])
+		return;
+	*address = walker->stack->frame[1] - 1;
+	*sp += 8;
+	walker->stack->frames = walker->first = 1;
+}
+
 int sp_dwarf_walk(struct sp_dwarf_walker *walker, const struct sp_dwarf_copy *copy,
 		  struct sp_dwarf_stack *ret_stack)
 {
@@ -336,6 +372,7 @@ int sp_dwarf_walk(struct sp_dwarf_walker *walker, const struct sp_dwarf_copy *co
 	walker->sp = 0;
 	walker->missing = SP_STACK_UNKNOWN;
 	walker->unreadable = walker->read_zero = walker->switched = false;
+	begin(walker);
 	r = dwfl_getthread_frames(sp_dwarf_space_dwfl(walker->space), THREAD, on_frame, walker);
 	if (r == 0)
 		ret_stack->end = why_it_ended(walker);

@@ -56,9 +56,7 @@ contains
 
   function now() result(t)
     real(dp) :: t
-    integer(8) :: ticks, rate
-    call system_clock(ticks, rate)
-    t = real(ticks, dp) / real(rate, dp)
+    call cpu_time(t)
   end function
 
   subroutine internal(until, factor)
