@@ -111,6 +111,8 @@ static void take_table(struct sp_unwind *u, struct sp_unwind_job *job)
 	struct sp_unwind_file *file = job->what;
 	uint64_t now = sp_now();
 
+	for (size_t i = 0; i < job->chunks; i++)
+		sp_unwind_cache_give(u->cache, job->chunk[i].at, job->chunk[i].number);
 	if (job->helper_failed)
 		say_helper_failed(u, job->why);
 	if (job->error)
@@ -163,6 +165,8 @@ int sp_unwind_new(struct sp_bpf *bpf, struct sp_recorder *recorder, struct sp_un
 {
 	struct sp_unwind *u = calloc(1, sizeof(*u));
 	struct sp_error err = {0};
+	struct sp_unwind_chunk *chunk;
+	uint32_t number;
 	int helper = -1, r = u ? 0 : -ENOMEM;
 
 	if (r < 0)
@@ -178,7 +182,11 @@ int sp_unwind_new(struct sp_bpf *bpf, struct sp_recorder *recorder, struct sp_un
 	if (r == 0)
 		r = sp_unwind_spaces_new(bpf, &u->spaces);
 	if (r == 0)
-		r = sp_unwind_worker_new(NULL, &u->worker);
+		r = sp_bpf_unwind_add_chunk(bpf, &chunk, &number);
+	if (r == 0) {
+		sp_unwind_cache_give(u->cache, chunk, number);
+		r = sp_unwind_worker_new(bpf, 1, NULL, &u->worker);
+	}
 	if (r < 0) {
 		if (!u->said_helper)
 			sp_log_error("cannot keep unwind tables: %s", strerror(-r));

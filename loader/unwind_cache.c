@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "loader/unwind_runs.h"
 #include "userspace/base/cleanup.h"
@@ -21,25 +20,13 @@
 #define LEAST_ROWS 1024u		 /* of a part that is not a table's last */
 
 struct sp_unwind_cache {
-	struct sp_bpf *bpf;
 	struct sp_unwind_rule *rules;
 	uint32_t *slots; /* of rules: their numbers, 0 for a free slot */
 	struct sp_unwind_chunk *chunks[SP_UNWIND_CHUNKS];
 	struct sp_unwind_runs *runs;
-	size_t most_chunks;
 	struct sp_unwind_cache_stats stats;
 	struct sp_unwind_file *buckets[BUCKETS];
 };
-
-static size_t affordable_chunks(void)
-{
-	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t n = memory / 16 / sizeof(struct sp_unwind_chunk);
-
-	if (n > SP_UNWIND_CHUNKS)
-		n = SP_UNWIND_CHUNKS;
-	return n < 8 ? 8 : (size_t)n;
-}
 
 int sp_unwind_cache_new(struct sp_bpf *bpf, struct sp_unwind_cache **ret_cache)
 {
@@ -47,10 +34,8 @@ int sp_unwind_cache_new(struct sp_bpf *bpf, struct sp_unwind_cache **ret_cache)
 	int r = c ? 0 : -ENOMEM;
 
 	if (r == 0) {
-		c->bpf = bpf;
 		c->rules = sp_bpf_unwind_rules(bpf);
 		c->slots = calloc(RULE_SLOTS, sizeof(*c->slots));
-		c->most_chunks = affordable_chunks();
 		c->stats.rules = 1; /* NONE */
 		r = c->rules && c->slots ? sp_unwind_runs_new(SP_UNWIND_CHUNK_ROWS, &c->runs)
 					 : -ENOMEM;
@@ -210,21 +195,14 @@ static bool evict(struct sp_unwind_cache *c, uint64_t now)
 	return true;
 }
 
-static bool add_chunk(struct sp_unwind_cache *c)
+void sp_unwind_cache_give(struct sp_unwind_cache *c, struct sp_unwind_chunk *chunk, uint32_t number)
 {
-	struct sp_unwind_chunk *chunk;
-	uint32_t number;
-
-	if (c->stats.chunks >= c->most_chunks ||
-	    sp_bpf_unwind_add_chunk(c->bpf, &chunk, &number) < 0 || number >= SP_UNWIND_CHUNKS) {
-		c->most_chunks = c->stats.chunks; /* no use in asking again */
-		return false;
-	}
+	if (number >= SP_UNWIND_CHUNKS)
+		return;
 	c->chunks[number] = chunk;
 	c->stats.chunks++;
 	sp_unwind_runs_give(c->runs, (uint64_t)number * SP_UNWIND_CHUNK_ROWS, SP_UNWIND_CHUNK_ROWS,
 			    0);
-	return true;
 }
 
 /* Room for @wanted rows in a row, or, if there is none, for as many as possible. */
@@ -238,7 +216,7 @@ static int take_rows(struct sp_unwind_cache *c, size_t wanted, uint64_t now, uin
 			*ret_count = count;
 			return 0;
 		}
-		if (add_chunk(c) || evict(c, now))
+		if (sp_unwind_runs_free_places(c->runs) < wanted && evict(c, now))
 			continue;
 		if (count <= LEAST_ROWS)
 			return -ENOSPC;

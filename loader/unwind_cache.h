@@ -3,10 +3,10 @@
  * unwind_cache.h - files and their tables, in the chunks of the kernel.
  *
  * A file is known by its key (filekey.h). Its rows stand in runs of the chunks, its rules in the
- * one array of rules, where equal ones of all files are one. Bounded by the chunks there are
- * (SP_UNWIND_CHUNKS, and a sixteenth of the machine's memory): then the tables that no process has
- * mapped are thrown out, unused longest first, and what still does not fit is refused. Rules are
- * never thrown out: all of Debian together has a few thousand.
+ * one array of rules, where equal ones of all files are one. Bounded by the chunks that it is
+ * given: then the tables that no process has mapped are thrown out, unused longest first, and what
+ * still does not fit is refused. Rules are never thrown out: all of Debian together has a few
+ * thousand.
  */
 #ifndef SP_LOADER_UNWIND_CACHE_H
 #define SP_LOADER_UNWIND_CACHE_H
@@ -60,6 +60,10 @@ struct sp_unwind_file {
 struct sp_unwind_cache;
 
 int sp_unwind_cache_new(struct sp_bpf *bpf, struct sp_unwind_cache **ret_cache);
+
+/* Room for more rows: a chunk of the kernel's. */
+void sp_unwind_cache_give(struct sp_unwind_cache *cache, struct sp_unwind_chunk *chunk,
+			  uint32_t number);
 
 /* The file of the key; it is made if there is none. NULL: no memory. */
 struct sp_unwind_file *sp_unwind_cache_file(struct sp_unwind_cache *cache,

@@ -15,6 +15,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "userspace/base/cleanup.h"
+
 /* Files that share a helper: few, so that one that comes later does not wait for many. */
 #define BATCH 16u
 
@@ -28,7 +30,9 @@ struct sp_unwind_worker {
 	size_t pending; /* the caller's side */
 	pthread_t thread;
 	bool started;
-	pthread_mutex_t lock; /* of what follows */
+	struct sp_bpf *bpf;
+	size_t rows, chunks, most_chunks; /* the thread's */
+	pthread_mutex_t lock;		  /* of what follows */
 	pthread_cond_t wake;
 	struct queue todo, done;
 	bool stop;
@@ -87,6 +91,23 @@ static bool finish(struct sp_unwind_worker *w, struct sp_unwind_job *job)
 	return stop;
 }
 
+/* A quarter of a chunk more than all rows: where tables were thrown out, their room is in pieces.
+ */
+static void take_chunks(struct sp_unwind_worker *w, struct sp_unwind_job *job)
+{
+	w->rows += job->table.rows;
+	while (w->chunks < w->most_chunks && job->chunks < sp_array_size(job->chunk) &&
+	       w->chunks * SP_UNWIND_CHUNK_ROWS < w->rows + SP_UNWIND_CHUNK_ROWS / 4) {
+		if (sp_bpf_unwind_add_chunk(w->bpf, &job->chunk[job->chunks].at,
+					    &job->chunk[job->chunks].number) < 0) {
+			w->most_chunks = w->chunks; /* no use in asking again */
+			break;
+		}
+		job->chunks++;
+		w->chunks++;
+	}
+}
+
 static int on_table(size_t index, struct sp_unwind_table *table, int error, const char *why,
 		    void *arg)
 {
@@ -100,6 +121,7 @@ static int on_table(size_t index, struct sp_unwind_table *table, int error, cons
 	if (table && !error) {
 		job->table = *table;
 		memset(table, 0, sizeof(*table));
+		take_chunks(batch->worker, job);
 	}
 	batch->jobs[index] = NULL;
 	return finish(batch->worker, job) ? -ECANCELED : 0;
@@ -148,13 +170,25 @@ static void *work(void *arg)
 
 /* ---- the caller's side ---- */
 
-int sp_unwind_worker_new(const char *helper, struct sp_unwind_worker **ret_worker)
+static size_t affordable_chunks(void)
+{
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t n = memory / 16 / sizeof(struct sp_unwind_chunk);
+
+	return n > SP_UNWIND_CHUNKS ? SP_UNWIND_CHUNKS : (size_t)n;
+}
+
+int sp_unwind_worker_new(struct sp_bpf *bpf, size_t have, const char *helper,
+			 struct sp_unwind_worker **ret_worker)
 {
 	struct sp_unwind_worker *w = calloc(1, sizeof(*w));
 	int r = w ? 0 : -ENOMEM;
 
 	if (r < 0)
 		return r;
+	w->bpf = bpf;
+	w->chunks = have;
+	w->most_chunks = affordable_chunks();
 	w->todo.end = &w->todo.first;
 	w->done.end = &w->done.first;
 	pthread_mutex_init(&w->lock, NULL);

@@ -4,8 +4,9 @@
  *
  * The table of a large library takes its helper a second, and rings hold a tenth of that where
  * millions of calls are recorded a second. So a thread starts the helpers and waits for them, and
- * the session hears of a table by a descriptor in its poll(2). The thread touches nothing but its
- * two queues; whoever changes the ids of this process meanwhile must change those of its own thread
+ * the session hears of a table by a descriptor in its poll(2). The thread also takes the chunks
+ * that a table needs, since the kernel lets 16 ms pass for each. It touches nothing but its two
+ * queues; whoever changes the ids of this process meanwhile must change those of its own thread
  * alone (identity.h).
  */
 #ifndef SP_LOADER_UNWIND_WORKER_H
@@ -14,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "loader/bpf.h"
 #include "loader/unwind_scan.h"
 
 struct sp_unwind_worker;
@@ -26,10 +28,18 @@ struct sp_unwind_job {
 	bool helper_failed; /* the error is not the file's: no helper could be run */
 	char why[256];
 	struct sp_unwind_table table;
+	size_t chunks; /* that were taken for it, and are to be given to the cache first */
+	struct {
+		struct sp_unwind_chunk *at;
+		uint32_t number;
+	} chunk[SP_UNWIND_LIMIT_ROWS / SP_UNWIND_CHUNK_ROWS + 2];
 };
 
-/* @helper: as for sp_unwind_scan(). -errno. */
-int sp_unwind_worker_new(const char *helper, struct sp_unwind_worker **ret_worker);
+/* From now on it alone takes chunks, so many that there is room for all tables that it has made,
+ * but at most SP_UNWIND_CHUNKS and a sixteenth of the machine's memory; @have were taken before.
+ * @helper: as for sp_unwind_scan(). -errno. */
+int sp_unwind_worker_new(struct sp_bpf *bpf, size_t have, const char *helper,
+			 struct sp_unwind_worker **ret_worker);
 /* Asks for the table of a file. Takes over @fd, also on failure. -ENOMEM. */
 int sp_unwind_worker_add(struct sp_unwind_worker *worker, int fd, void *what);
 /* Readable when a table was made; for poll(2). */

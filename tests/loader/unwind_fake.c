@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-void fake_open(struct sp_bpf *bpf, size_t most_chunks)
+void fake_open(struct sp_bpf *bpf, size_t chunks)
 {
 	memset(bpf, 0, sizeof(*bpf));
-	bpf->most_chunks = most_chunks;
+	bpf->most_chunks = chunks;
 	bpf->rules = calloc(SP_UNWIND_RULES, sizeof(*bpf->rules));
 	bpf->ranges = calloc(SP_UNWIND_RANGES, sizeof(*bpf->ranges));
 	if (!bpf->rules || !bpf->ranges)

@@ -19,7 +19,8 @@ struct sp_bpf {
 	unsigned updates;
 };
 
-void fake_open(struct sp_bpf *bpf, size_t most_chunks);
+/* @chunks: at most so many are given. */
+void fake_open(struct sp_bpf *bpf, size_t chunks);
 void fake_close(struct sp_bpf *bpf);
 
 /* What the kernel would find for an address: the range, NULL for none. Also checks that the

@@ -129,6 +129,19 @@ static void free_table(struct sp_unwind_table *t)
 	free(t->rules_at);
 }
 
+static struct sp_unwind_cache *open_cache(struct sp_bpf *bpf, size_t chunks)
+{
+	struct sp_unwind_cache *cache = NULL;
+	struct sp_unwind_chunk *chunk;
+	uint32_t number;
+
+	fake_open(bpf, chunks);
+	CHECK(sp_unwind_cache_new(bpf, &cache) == 0, "cache");
+	while (sp_bpf_unwind_add_chunk(bpf, &chunk, &number) == 0)
+		sp_unwind_cache_give(cache, chunk, number);
+	return cache;
+}
+
 static struct sp_unwind_file *add_file(struct sp_unwind_cache *cache, uint64_t inode, uint64_t now)
 {
 	struct sp_filekey key = {.device = 1, .inode = inode, .size = 1};
@@ -175,8 +188,7 @@ static void test_cache(void)
 	struct sp_unwind_file *a, *b, *c;
 	uint64_t now = 10 * SECOND;
 
-	fake_open(&bpf, 3);
-	CHECK(sp_unwind_cache_new(&bpf, &cache) == 0, "cache");
+	cache = open_cache(&bpf, 3);
 	a = add_file(cache, 1, now);
 	CHECK(a == add_file(cache, 1, now) && a != add_file(cache, 2, now), "one key, one file");
 	CHECK(sp_unwind_cache_place(cache, a, &small, now) == 0 && a->state == SP_UNWIND_READY,
@@ -229,8 +241,7 @@ static void test_rules(void)
 	struct sp_unwind_file *file = NULL;
 	unsigned placed = 0;
 
-	fake_open(&bpf, 8);
-	CHECK(sp_unwind_cache_new(&bpf, &cache) == 0, "cache");
+	cache = open_cache(&bpf, 8);
 	for (unsigned i = 0; i < 9; i++) {
 		struct sp_unwind_table t = make_table(8000, 0, 4, 8000, 1 + 8000 * i);
 
@@ -418,8 +429,7 @@ static void test_spaces(uint64_t number)
 	seed = number * 0x9e3779b97f4a7c15u + 1;
 	if (!w)
 		abort();
-	fake_open(&w->bpf, 4);
-	CHECK(sp_unwind_cache_new(&w->bpf, &w->cache) == 0, "cache");
+	w->cache = open_cache(&w->bpf, 4);
 	CHECK(sp_unwind_spaces_new(&w->bpf, &w->spaces) == 0, "spaces");
 	w->now = SECOND;
 	for (size_t i = 0; i < FILES; i++) {

@@ -12,6 +12,7 @@
 #include "loader/unwind_known.h"
 #include "loader/unwind_worker.h"
 #include "tests/loader/check.h"
+#include "tests/loader/unwind_fake.h"
 
 #define JOBS 50
 
@@ -29,11 +30,14 @@ static struct sp_unwind_job *next(struct sp_unwind_worker *worker)
 
 static void test_tables(const char *helper)
 {
+	struct sp_bpf bpf;
+	size_t rows = 0, chunks = 0;
 	const char *const paths[] = {"/proc/self/exe", "/dev/null", helper, "/proc/self/maps"};
 	struct sp_unwind_worker *worker;
 	int marks[JOBS], vdso;
 
-	CHECK(sp_unwind_worker_new(helper, &worker) == 0, "worker");
+	fake_open(&bpf, SP_UNWIND_CHUNKS);
+	CHECK(sp_unwind_worker_new(&bpf, 0, helper, &worker) == 0, "worker");
 	for (int i = 0; i < JOBS; i++) {
 		int fd = open(paths[i % 4], O_RDONLY | O_CLOEXEC);
 
@@ -54,36 +58,49 @@ static void test_tables(const char *helper)
 		CHECK(!wanted || job->table.rows > 10, "job %d: %zu rows", i, job->table.rows);
 		CHECK(wanted || job->why[0], "no reason for job %d", i);
 		CHECK(sp_unwind_worker_pending(worker) == (size_t)(JOBS - i), "pending");
+		rows += job->table.rows;
+		chunks += job->chunks;
+		CHECK(rows <= chunks * SP_UNWIND_CHUNK_ROWS, "%zu chunks for %zu rows", chunks,
+		      rows);
 		sp_unwind_job_free(job);
 	}
 	CHECK(!sp_unwind_worker_take(worker), "there are more");
+	CHECK(chunks == bpf.chunk_count && chunks < 3 + rows / SP_UNWIND_CHUNK_ROWS,
+	      "%zu chunks for %zu rows", chunks, rows);
 	sp_unwind_worker_free(worker);
+	fake_close(&bpf);
 }
 
 static void test_no_helper(void)
 {
 	struct sp_unwind_worker *worker;
 	struct sp_unwind_job *job;
+	struct sp_bpf bpf;
 
-	CHECK(sp_unwind_worker_new("/nowhere/sp-unwind", &worker) == 0, "worker");
+	fake_open(&bpf, 1);
+	CHECK(sp_unwind_worker_new(&bpf, 1, "/nowhere/sp-unwind", &worker) == 0, "worker");
 	CHECK(sp_unwind_worker_add(worker, open("/proc/self/exe", O_RDONLY), NULL) == 0, "add");
 	job = next(worker);
 	CHECK(job && job->error < 0 && job->helper_failed && strstr(job->why, "/nowhere/sp-unwind"),
 	      "%s", job ? job->why : "nothing");
 	sp_unwind_job_free(job);
 	sp_unwind_worker_free(worker);
+	fake_close(&bpf);
 }
 
 /* It can be left in the middle. */
 static void test_leaving(const char *helper)
 {
 	struct sp_unwind_worker *worker;
+	struct sp_bpf bpf;
 
-	CHECK(sp_unwind_worker_new(helper, &worker) == 0, "worker");
+	fake_open(&bpf, 1);
+	CHECK(sp_unwind_worker_new(&bpf, 1, helper, &worker) == 0, "worker");
 	for (int i = 0; i < JOBS; i++)
 		CHECK(sp_unwind_worker_add(worker, open("/proc/self/exe", O_RDONLY), NULL) == 0,
 		      "add");
 	sp_unwind_worker_free(worker);
+	fake_close(&bpf);
 }
 
 int main(int argc, char **argv)
