@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "userspace/base/cleanup.h"
@@ -153,6 +154,8 @@ static void *work(void *arg)
 {
 	struct sp_unwind_worker *w = arg;
 
+	/* Of this thread, and of the helpers: until they are done, stacks lack callers. */
+	(void)setpriority(PRIO_PROCESS, 0, -10);
 	for (;;) {
 		struct batch batch = {.worker = w};
 
