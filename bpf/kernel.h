@@ -48,17 +48,4 @@ struct bpf_iter__task {
 	struct task_struct *task;
 } SP_KERNEL_STRUCT;
 
-/* The kernel's names of the registers; the user's struct pt_regs has others on x86-64. */
-#ifdef __TARGET_ARCH_x86
-struct pt_regs___kernel {
-	unsigned long ip;
-} SP_KERNEL_STRUCT;
-#define SP_KERNEL_IP ip
-#else
-struct pt_regs___kernel {
-	unsigned long pc;
-} SP_KERNEL_STRUCT;
-#define SP_KERNEL_IP pc
-#endif
-
 #endif

@@ -12,6 +12,8 @@
 #ifndef SP_BPF_UNWIND_H
 #define SP_BPF_UNWIND_H
 
+#include <linux/bpf_perf_event.h>
+
 #include "bpf/core.bpf.h"
 #include "formats/unwind.h"
 
@@ -114,7 +116,7 @@ _Static_assert(SP_MAX_KERNEL_FRAMES + SP_MAX_FRAMES < STACK_ROOM &&
 struct sample {
 	struct unwinder unwinder;
 	__u64 regs[SP_UNWIND_REGS]; /* as the walk began, for the copy of the stack */
-	struct pt_regs saved;	    /* those with which the thread entered the kernel */
+	bpf_user_pt_regs_t saved;   /* those with which the thread entered the kernel */
 	struct sp_ev_sample ev; /* what is sent, from here on */
 	__u64 stack[STACK_ROOM];
 };
@@ -397,7 +399,7 @@ static long step(__u32 index, struct walk *w)
 }
 
 /* The registers that a walk begins with. */
-sp_inline void set_registers(struct unwinder *u, const struct pt_regs *regs)
+sp_inline void set_registers(struct unwinder *u, const bpf_user_pt_regs_t *regs)
 {
 #ifdef __TARGET_ARCH_x86
 	u->regs[0] = regs->rax;
@@ -417,12 +419,10 @@ sp_inline void set_registers(struct unwinder *u, const struct pt_regs *regs)
 	u->regs[14] = regs->r14;
 	u->regs[15] = regs->r15;
 #else
-	const struct user_pt_regs *r = (const struct user_pt_regs *)regs;
-
 #pragma unroll
 	for (int i = 0; i < 31; i++)
-		u->regs[i] = r->regs[i];
-	u->regs[31] = r->sp;
+		u->regs[i] = regs->regs[i];
+	u->regs[31] = regs->sp;
 #endif
 	u->ip = PT_REGS_IP(regs);
 }

@@ -5,8 +5,6 @@
  *
  * A sample may interrupt anything, also the region programs: it only reads what these write.
  */
-#include <linux/bpf_perf_event.h>
-
 #include "bpf/core.bpf.h"
 #include "bpf/unwind.bpf.h"
 
@@ -43,7 +41,7 @@ sp_inline void take_registers(struct bpf_perf_event_data *ctx, struct task_struc
 	if ((long)PT_REGS_IP(&ctx->regs) < 0)
 		take_saved_registers(s, task);
 	else
-		set_registers(&s->unwinder, (void *)&ctx->regs);
+		set_registers(&s->unwinder, &ctx->regs);
 }
 
 /* The kernel's frames; returns how many. */
