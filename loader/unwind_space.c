@@ -98,7 +98,8 @@ static int copy_parent(struct sp_unwind_spaces *s, struct space *space, struct s
 	space->pieces = malloc((parent->count + 1) * sizeof(*space->pieces));
 	if (!space->pieces)
 		return -ENOMEM;
-	memcpy(space->pieces, parent->pieces, parent->count * sizeof(*space->pieces));
+	if (parent->count)
+		memcpy(space->pieces, parent->pieces, parent->count * sizeof(*space->pieces));
 	space->count = parent->count;
 	space->room = parent->count + 1;
 	for (size_t i = 0; i < space->count; i++)
