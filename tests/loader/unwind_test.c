@@ -564,6 +564,70 @@ static void test_sharing(void)
 	fake_close(&bpf);
 }
 
+/* What the kernel may still be reading is left alone. */
+static void test_grace(void)
+{
+	struct sp_bpf bpf;
+	struct sp_unwind_spaces *spaces;
+	struct sp_unwind_piece piece = {.flags = SP_RANGE_ANONYMOUS};
+	struct sp_unwind_space before;
+
+	fake_open(&bpf, 1);
+	CHECK(sp_unwind_spaces_new(&bpf, &spaces) == 0, "spaces");
+	(void)sp_unwind_spaces_add(spaces, 1, 0, 1);
+	before = bpf.spaces[1];
+	for (uint64_t i = 0; i < 100; i++) {
+		struct sp_unwind_range old = bpf.ranges[before.first];
+
+		piece.start = BASE + 2 * i * PAGE;
+		piece.end = piece.start + PAGE;
+		(void)sp_unwind_spaces_map(spaces, 1, &piece, 1);
+		sp_unwind_spaces_commit(spaces, SECOND + i * SECOND / 50);
+		CHECK(bpf.spaces[1].count == i + 1, "%u ranges", bpf.spaces[1].count);
+		CHECK(i < 1 || (bpf.spaces[1].first != before.first &&
+				!memcmp(&old, &bpf.ranges[before.first], sizeof(old))),
+		      "the last place is written anew at once");
+		before = bpf.spaces[1];
+	}
+	CHECK(before.first + before.count < 5000, "places are not used again");
+	sp_unwind_spaces_free(spaces);
+	fake_close(&bpf);
+}
+
+/* Segments that lie over each other in the file, as no linker makes them. */
+static void test_hostile_segments(void)
+{
+	struct sp_bpf bpf;
+	struct sp_unwind_cache *cache = open_cache(&bpf, 1);
+	struct sp_unwind_spaces *spaces;
+	struct sp_unwind_table t = make_table(100, 0x1000, 16, 3, 1);
+	struct sp_unwind_file *file = add_file(cache, 1, SECOND);
+	struct sp_unwind_piece piece = {BASE, BASE + 16 * PAGE, 0x800, file, 0};
+	bool good = true;
+
+	CHECK(sp_unwind_spaces_new(&bpf, &spaces) == 0, "spaces");
+	t.segments = 4;
+	t.segment[1] = (struct sp_unwind_segment){0x1200, 0x1000, 0x400};
+	t.segment[2] = (struct sp_unwind_segment){UINT64_MAX - 0x800, 0x1100, 0x700};
+	t.segment[3] = (struct sp_unwind_segment){0x1100, 0x900, 0x100000};
+	CHECK(sp_unwind_cache_place(cache, file, &t, SECOND) == 0, "place");
+	for (uint32_t p = 1; p < 20; p++) {
+		(void)sp_unwind_spaces_add(spaces, p, 0, 1);
+		(void)sp_unwind_spaces_map(spaces, p, &piece, 1);
+		sp_unwind_spaces_commit(spaces, SECOND * p);
+		(void)fake_find(&bpf, p, BASE + 0x800, &good);
+		CHECK(good, "the ranges of process %u are bad", p);
+		piece.offset = any(1u << 14);
+		for (size_t i = 0; i < 4; i++)
+			file->segments[i] = (struct sp_unwind_segment){any(1u << 14), any(1u << 14),
+								       any(1u << 14)};
+	}
+	sp_unwind_spaces_free(spaces);
+	sp_unwind_cache_free(cache);
+	fake_close(&bpf);
+	free_table(&t);
+}
+
 static void test_known(void)
 {
 	static const uint8_t code[SP_UNWIND_TRAMPOLINE_BYTES] = {
@@ -590,6 +654,8 @@ int main(void)
 		test_spaces(i);
 	test_full();
 	test_sharing();
+	test_grace();
+	test_hostile_segments();
 	test_known();
 	return check_done();
 }
