@@ -111,6 +111,21 @@ void sp_unwind_fdes_keep_in_gaps(struct sp_unwind_fdes *fdes, const struct sp_un
 	fdes->count = kept;
 }
 
+bool sp_unwind_fdes_are_away(const struct sp_unwind_fdes *fdes, uint64_t start, uint64_t end)
+{
+	size_t low = 0, high = fdes->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (fdes->at[middle].end <= start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low == fdes->count || fdes->at[low].from >= end;
+}
+
 void sp_unwind_fdes_shorten(const struct sp_unwind_fdes *fdes, struct sp_unwind_fde *fde)
 {
 	for (size_t i = 0; i < fdes->count && fde->start < fde->end; i++) {

@@ -6,6 +6,7 @@
 #ifndef SP_LOADER_HELPERS_UNWIND_FDES_H
 #define SP_LOADER_HELPERS_UNWIND_FDES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,9 @@ int sp_unwind_fdes_sort(struct sp_unwind_fdes *fdes, struct sp_error *err);
 
 /* Keeps of @fdes what lies wholly in the gaps of @others. Both are sorted. */
 void sp_unwind_fdes_keep_in_gaps(struct sp_unwind_fdes *fdes, const struct sp_unwind_fdes *others);
+
+/* Whether none of @fdes, which are sorted, is in the way of [start, end). Costs log n. */
+bool sp_unwind_fdes_are_away(const struct sp_unwind_fdes *fdes, uint64_t start, uint64_t end);
 
 /* Leaves of @fde what lies before the first of @fdes that is in its way; perhaps nothing. */
 void sp_unwind_fdes_shorten(const struct sp_unwind_fdes *fdes, struct sp_unwind_fde *fde);

@@ -42,6 +42,29 @@ _start:	.cfi_startproc
 	.cfi_endproc
 """
 
+# A function that nobody describes, of which the code is read.
+CODE = """
+	.type code,@function
+code:	push %rbp
+	sub $96,%rsp
+	mov %rbx,(%rsp)
+	mov %rsp,%rbx
+	sub $4096,%rsp
+	and $-64,%rsp
+	test %rdi,%rdi
+	jz 2f
+1:	vfmadd231pd 8(%rsp,%rax,1),%ymm0,%ymm1
+	mov $1,%rax
+	dec %rdi
+	jnz 1b
+2:	mov %rbx,%rsp
+	mov (%rsp),%rbx
+	add $96,%rsp
+	pop %rbp
+	ret
+	.size code,.-code
+"""
+
 parser = argparse.ArgumentParser()
 for option in ("fuzzer", "work"):
     parser.add_argument("--" + option, required=True)
@@ -55,7 +78,7 @@ os.makedirs(corpus)
 for gcc, ra, fp in (("gcc", "rip", "rbp"), ("aarch64-linux-gnu-gcc", "x30", "x29")):
     for name, sections in (("eh", ".cfi_sections .eh_frame\n"), ("debug", ".cfi_sections .debug_frame\n"),
                            ("both", ".cfi_sections .eh_frame,.debug_frame\n")):
-        source = programs.write(os.path.join(args.work, "seed.s"), sections + SEED.format(ra=ra, fp=fp))
+        source = programs.write(os.path.join(args.work, "seed.s"), sections + SEED.format(ra=ra, fp=fp) + (CODE if ra == "rip" else ""))
         if programs.have(gcc):
             subprocess.run([gcc, "-nostdlib", "-static", "-Wl,-z,noseparate-code", "-Wl,-N", "-Wl,--eh-frame-hdr",
                             "-Wl,--build-id=none", source, "-o", os.path.join(corpus, f"{gcc}-{name}")], check=True)

@@ -28,6 +28,7 @@ struct judge {
 	unsigned long random;
 	/* of the file at hand */
 	const char *path;
+	Elf *elf;
 	Dwarf_CFI *cfi[2];
 	unsigned fp, ra;
 	bool aarch64;
@@ -270,12 +271,43 @@ static void find_extras(struct judge *judge, Elf *elf, const GElf_Ehdr *eh)
 	}
 }
 
+/* Whether a symbol names the function around @pc, and libdw does not know its beginning either. */
+static bool is_function(const struct judge *judge, uint64_t pc)
+{
+	Elf_Scn *scn = NULL;
+
+	while ((scn = elf_nextscn(judge->elf, scn))) {
+		Elf_Data *data;
+		GElf_Shdr sh;
+		GElf_Sym sym;
+
+		if (!gelf_getshdr(scn, &sh) ||
+		    (sh.sh_type != SHT_SYMTAB && sh.sh_type != SHT_DYNSYM) ||
+		    !(data = elf_getdata(scn, NULL)))
+			continue;
+		for (int i = 0; gelf_getsym(data, i, &sym); i++) {
+			Dwarf_Frame *frame = NULL;
+			bool known;
+
+			if (GELF_ST_TYPE(sym.st_info) != STT_FUNC || pc < sym.st_value ||
+			    pc - sym.st_value >= sym.st_size)
+				continue;
+			known = judge->cfi[0] &&
+				dwarf_cfi_addrframe(judge->cfi[0], sym.st_value, &frame) == 0;
+			free(frame);
+			if (!known)
+				return true;
+		}
+	}
+	return false;
+}
+
 static bool is_extra(const struct judge *judge, uint64_t pc)
 {
 	for (size_t i = 0; i < judge->extras; i++)
 		if (pc >= judge->extra[i].start && pc < judge->extra[i].end)
 			return true;
-	return false;
+	return !judge->aarch64 && is_function(judge, pc);
 }
 
 static void compare(struct judge *judge, const struct sp_unwind_table *table, uint64_t pc)
@@ -348,6 +380,7 @@ static int take(size_t index, struct sp_unwind_table *table, int error, const ch
 		judge->aarch64 = eh.e_machine == EM_AARCH64;
 		judge->fp = judge->aarch64 ? 29 : 6;
 		judge->ra = judge->aarch64 ? 30 : 16;
+		judge->elf = elf;
 		find_extras(judge, elf, &eh);
 		judge->cfi[0] = dwarf_getcfi_elf(elf);
 		judge->cfi[1] = dwarf ? dwarf_getcfi(dwarf) : NULL;

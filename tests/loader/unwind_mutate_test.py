@@ -11,6 +11,11 @@ import programs
 SOURCE = r"""
 #include <alloca.h>
 #include <string.h>
+#if defined(__x86_64__)
+asm(".text\n.type code,@function\ncode: push %rbp\nsub $96,%rsp\nmov %rbx,(%rsp)\nmov %rsp,%rbx\nsub $4096,%rsp\n"
+    "and $-64,%rsp\ntest %rdi,%rdi\njz 2f\n1: dec %rdi\njnz 1b\n2: mov %rbx,%rsp\nmov (%rsp),%rbx\nadd $96,%rsp\n"
+    "pop %rbp\nret\n.size code,.-code\n");
+#endif
 __attribute__((noinline)) int sink(char *p) { return *(volatile char *)p; }
 __attribute__((noinline)) int f(int n)
 {
