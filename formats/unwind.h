@@ -7,6 +7,8 @@
  * canonical frame address (CFA: the caller's stack pointer) is, and where the caller's frame
  * pointer and return address stand. Callers' other registers are not followed.
  *
+ * Where there is none (stubs, the entry point, assembler kernels), what is known of the code.
+ *
  * Made by sp-unwind (loader/helpers), checked and handed to the kernel by loader/unwind*.c, used by
  * bpf/unwind.bpf.h. Never written to a file. Registers have their DWARF numbers: x86-64 rbp 6, rsp
  * 7; aarch64 x29 29, sp 31.

@@ -5,7 +5,8 @@
  * Which entry counts where several are for one address: that of .eh_frame before that of
  * .debug_frame, which is taken only for code of which .eh_frame says nothing at all; else the one
  * that begins first, then the one that stands first. Entries for what is not executable code of
- * this file (of functions that the linker threw out) do not count.
+ * this file (of functions that the linker threw out) do not count. Where nobody says anything,
+ * what is known of stubs (unwind_extra.c) and what functions' code says (unwind_code.c) counts.
  *
  * Invariant: rows ascend strictly, no two neighbours have one rule, all lie within executable
  * segments or at their end.
