@@ -14,8 +14,8 @@
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 
-#define MAX_SOURCE_LINES 2000	   /* of a function's text that is stored along */
-#define MAX_SOURCE_BYTES (4 << 20) /* of a rank's */
+#define MAX_SOURCE_LINES 1000	   /* of a function's text that is stored along */
+#define MAX_SOURCE_BYTES (1 << 20) /* of a rank's */
 
 struct sp_line_profiles {
 	struct sp_symbols *symbols;
@@ -226,9 +226,71 @@ static int emit_record(struct emitter *emitter, const struct sp_lines_row *rows,
 	return emitter->emit(emitter->context, record, emitter->error);
 }
 
-static int emit_region(struct emitter *emitter, const struct sp_lines_region *region)
+/* Rows whose functions have fewer samples than the record needs lose their lines. */
+static void drop_cold(struct sp_lines_row *rows, size_t n, uint64_t least)
 {
-	sp_cleanup(sp_freep) struct sp_lines_row *rows = calloc(region->n_rows, sizeof(*rows));
+	for (size_t from = 0, to; from < n && rows[from].line; from = to) {
+		uint64_t samples = 0;
+
+		for (to = from; to < n && same_record(&rows[from], &rows[to]); to++)
+			samples += rows[to].samples;
+		for (size_t i = from; samples < least && i < to; i++)
+			rows[i].line = 0;
+	}
+}
+
+static int compare_counts(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x < y) - (x > y);
+}
+
+static struct sp_lines_row *copy_rows(const struct sp_lines_region *region)
+{
+	struct sp_lines_row *rows = calloc(region->n_rows + 1, sizeof(*rows));
+
+	if (rows)
+		memcpy(rows, region->rows, region->n_rows * sizeof(*rows));
+	return rows;
+}
+
+/* How many samples a function must have for a record of its own. */
+static int find_least(const struct sp_lines *lines, uint64_t *ret_least)
+{
+	sp_cleanup(sp_freep) uint64_t *counts = NULL;
+	size_t n = 0, room = 0;
+
+	for (size_t i = 0; i < sp_lines_n_regions(lines); i++) {
+		const struct sp_lines_region *region = sp_lines_region(lines, i);
+		sp_cleanup(sp_freep) struct sp_lines_row *rows = copy_rows(region);
+
+		if (!rows)
+			return -ENOMEM;
+		qsort(rows, region->n_rows, sizeof(*rows), compare_rows);
+		for (size_t k = 0; k < region->n_rows && rows[k].line; k++) {
+			if (!k || !same_record(&rows[k - 1], &rows[k])) {
+				uint64_t *count = sp_array_add(&counts, &n, &room);
+
+				if (!count)
+					return -ENOMEM;
+			}
+			counts[n - 1] += rows[k].samples;
+		}
+	}
+	*ret_least = 0;
+	if (n <= SP_LINE_PROFILE_RECORDS)
+		return 0;
+	qsort(counts, n, sizeof(*counts), compare_counts);
+	/* Of equal ones none, rather than too many. */
+	*ret_least = counts[SP_LINE_PROFILE_RECORDS] + 1;
+	return 0;
+}
+
+static int emit_region(struct emitter *emitter, const struct sp_lines_region *region,
+		       uint64_t least)
+{
+	sp_cleanup(sp_freep) struct sp_lines_row *rows = copy_rows(region);
 	sp_cleanup(sp_freep) int64_t *lines = calloc(region->n_rows, sizeof(*lines));
 	sp_cleanup(sp_freep) int64_t *hits = calloc(region->n_rows, sizeof(*hits));
 	sp_cleanup(sp_freep) double *times = calloc(region->n_rows, sizeof(*times));
@@ -236,7 +298,8 @@ static int emit_region(struct emitter *emitter, const struct sp_lines_region *re
 
 	if (!rows || !lines || !hits || !times)
 		return sp_error_set(emitter->error, -ENOMEM, 0, "out of memory");
-	memcpy(rows, region->rows, region->n_rows * sizeof(*rows));
+	qsort(rows, region->n_rows, sizeof(*rows), compare_rows);
+	drop_cold(rows, region->n_rows, least);
 	qsort(rows, region->n_rows, sizeof(*rows), compare_rows);
 	emitter->record.region = region->name ? region->name : SP_LINE_PROFILE_NO_REGION;
 	emitter->record.lines = emitter->lines = lines;
@@ -263,16 +326,19 @@ int sp_line_profiles_emit(struct sp_line_profiles *profiles, uint32_t rank,
 		.context = context,
 		.error = error,
 	};
+	uint64_t least = 0;
 	int r = 0;
 
 	if (!profiles->rank)
 		return 0;
 	if (profiles->any)
 		r = sp_lines_count(profiles->rank, SP_LINES_OWN, profiles->own);
+	if (r == 0 && profiles->any)
+		r = find_least(profiles->rank, &least);
 	if (r < 0)
 		return sp_error_set(error, r, 0, "out of memory");
 	for (size_t i = 0; r == 0 && profiles->any && i < sp_lines_n_regions(profiles->rank); i++)
-		r = emit_region(&emitter, sp_lines_region(profiles->rank, i));
+		r = emit_region(&emitter, sp_lines_region(profiles->rank, i), least);
 	sp_lines_free(profiles->rank);
 	profiles->rank = NULL;
 	return r;

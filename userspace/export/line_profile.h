@@ -8,10 +8,12 @@
  * A record is a function in a region with its lines: hits are samples, times are nanoseconds at the
  * rate of sampling. Inlined code counts for the user's own line (analysis/own.h), as in sp-report
  * lines. Samples without a line are one record of the region, of the file "??", with the line 0, so
- * that shares are right.
+ * that shares are right; so are those of all functions but the hottest of a rank, since a record
+ * takes some 10 KB of the file.
  *
- * Bounded: addresses beyond SP_LINE_PROFILE_ADDRESSES have no lines, nor has what is not found in
- * the time given. Both are told. Memory: about 100 bytes an address.
+ * Bounded: addresses beyond the first SP_LINE_PROFILE_ADDRESSES have no lines, nor has what is not
+ * found in the time given. Both are told. Memory: about 1 KB an address where much is inlined, less
+ * elsewhere.
  */
 #ifndef SP_EXPORT_LINE_PROFILE_H
 #define SP_EXPORT_LINE_PROFILE_H
@@ -24,7 +26,8 @@
 #include "formats/profile.h"
 #include "userspace/analysis/symbols.h"
 
-#define SP_LINE_PROFILE_ADDRESSES 250000
+#define SP_LINE_PROFILE_ADDRESSES 30000
+#define SP_LINE_PROFILE_RECORDS 256 /* of a rank, besides those of unknown lines */
 #define SP_LINE_PROFILE_NO_MODULE UINT32_MAX
 #define SP_LINE_PROFILE_NO_REGION "(no region)"
 
