@@ -37,6 +37,8 @@ int sp_convert_start(const struct sp_options *options, const struct sp_identity 
 	size_t n = 9;
 	int r;
 
+	if (options->no_line_profile)
+		argv[n++] = "--no-line-profile";
 	if (options->keep_journal)
 		argv[n++] = "--keep-journal";
 	if (options->quiet)

@@ -18,6 +18,7 @@ enum key {
 	KEY_RING_SIZE,
 	KEY_AS_ROOT,
 	KEY_KEEP_JOURNAL,
+	KEY_NO_LINE_PROFILE,
 	KEY_BREAKPOINTS,
 	KEY_LIST,
 	KEY_STACKS,
@@ -45,6 +46,8 @@ static const struct sp_option table[] = {
 	 "never use the fast way to probes of Linux 6.18 (see the manual page)"},
 	{"as-root", KEY_AS_ROOT, NULL,
 	 "under sudo: run COMMAND and write files as root, not as you"},
+	{"no-line-profile", KEY_NO_LINE_PROFILE, NULL,
+	 "do not store the source lines of samples in HDF5 files"},
 	{"keep-journal", KEY_KEEP_JOURNAL, NULL,
 	 "do not delete the journal when the files are complete"},
 	{"list", KEY_LIST, NULL,
@@ -199,6 +202,9 @@ static int take(struct sp_options *o, int key, const char *arg)
 		return 0;
 	case KEY_BREAKPOINTS:
 		o->breakpoints = true;
+		return 0;
+	case KEY_NO_LINE_PROFILE:
+		o->no_line_profile = true;
 		return 0;
 	case KEY_KEEP_JOURNAL:
 		o->keep_journal = true;

@@ -27,7 +27,7 @@ struct sp_options {
 	bool kernel_stacks; /* -k */
 	bool archive;	    /* --archive: copy the ELF files that were mapped into the recording */
 	bool breakpoints;   /* never the fast way to a probe */
-	bool as_root, keep_journal, quiet, verbose;
+	bool as_root, keep_journal, no_line_profile, quiet, verbose;
 };
 
 /* 0: go on with @ret_options; else the status to exit with is in @ret_status, all is said. */
