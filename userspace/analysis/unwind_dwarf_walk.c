@@ -60,14 +60,6 @@ static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **ret_thread)
 	return true;
 }
 
-/* Whether the thread is in a system call, or just out of one: the instruction leaves the address
- * behind it in rcx. That may be no part of the function any more (rt_sigreturn), so rules are
- * looked up for the instruction itself. */
-static bool in_system_call(const struct sp_dwarf_copy *copy)
-{
-	return copy->n_registers == 17 && copy->registers[2] == copy->registers[16];
-}
-
 static bool set_registers(Dwfl_Thread *thread, void *arg)
 {
 	const struct sp_dwarf_walker *walker = arg;
@@ -322,6 +314,20 @@ struct sp_dwarf_walker *sp_dwarf_walker_new(const struct sp_dwarf_job *job)
 	return walker;
 }
 
+/* Whether the thread is in a system call, or just out of one: the instruction leaves the address
+ * behind it in rcx. That may be no part of the function any more (rt_sigreturn), so rules are
+ * looked up for the instruction itself. */
+static bool in_system_call(struct sp_dwarf_walker *walker)
+{
+	const struct sp_dwarf_copy *copy = walker->copy;
+	uint64_t ip = copy->registers[16], bytes;
+
+	/* A function's first byte is in rcx, too, where it was called through it. */
+	return copy->n_registers == 17 && copy->registers[2] == ip &&
+	       sp_dwarf_space_need(walker->space, ip - 1, copy->time) == SP_STACK_UNKNOWN &&
+	       sp_dwarf_space_read(walker->space, ip - 2, &bytes) && (bytes & 0xffff) == 0x050f;
+}
+
 /* Puts the registers where libdw is to begin: at the sample's address, but for two cases in which
  * it would look for the wrong rule, or for one that nobody has. */
 static void begin(struct sp_dwarf_walker *walker)
@@ -336,7 +342,7 @@ static void begin(struct sp_dwarf_walker *walker)
 	memcpy(walker->registers, copy->registers, copy->n_registers * sizeof(uint64_t));
 	walker->stack->frame[0] = *address;
 	walker->first = 0;
-	*address -= in_system_call(copy);
+	*address -= in_system_call(walker);
 	map = sp_recording_find_map(rec, copy->process, *address, copy->time);
 	at = *sp - copy_start(copy);
 	if (copy->n_registers != 17 || map == SP_NONE || rec->maps[map].inode ||
