@@ -31,6 +31,12 @@ enum sp_stack_mode {
 #define SP_UNWIND_RANGES 131072
 #define SP_UNWIND_CHUNKS 512 /* 768 KiB each, taken when needed: 384 MiB at most */
 
+/* An address space (formats/unwind.h). */
+struct sp_bpf_space {
+	__u32 first, count;
+	__u32 generation; /* another one with each change: what was found before is void */
+};
+
 /* Changed while running; mapped by the loader. */
 struct sp_control {
 	__u32 enabled;	 /* 0 stops all recording at once, before anything is detached */

@@ -6,6 +6,9 @@
  * could do more than end a stack: every index is masked, every loop is bounded, memory is read by
  * helpers that fail. So the recorder may change the tables at any moment.
  *
+ * What it costs is cold memory, so little is read: the stack in pieces of several frames, and a search
+ * only for an address that was not found before.
+ *
  * Where the walk stands is kept in a map's memory, not on the stack: the verifier of Linux 6.1 takes
  * what bpf_loop() finds on the stack for what it was before the loop.
  */
@@ -80,10 +83,10 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 65536);
 	__type(key, __u32); /* of the process image */
-	__type(value, struct sp_unwind_space);
+	__type(value, struct sp_bpf_space);
 } spaces SEC(".maps");
 
-#define WORDS 16 /* of the stack, that one read takes; a power of two */
+#define WINDOW_WORDS 64 /* of the stack, that one read takes; a power of two */
 #ifdef __TARGET_ARCH_x86
 #define SIGNAL_WORDS 17 /* of registers in a signal frame, as in sigcontext of <asm/sigcontext.h> */
 #define SIGNAL_FP 10	/* which of them is the frame pointer; the address is the last */
@@ -92,12 +95,18 @@ struct {
 #define SIGNAL_FP 29
 #endif
 
+#define NO_WINDOW (1ull << 63) /* an address of no program */
+
 /* A walk in progress: the frame whose caller is to be found. */
 struct unwinder {
 	__u64 regs[SP_UNWIND_REGS]; /* by DWARF number */
 	__u64 known;		    /* a bit for each register whose value is known */
 	__u64 ip;
-	__u64 words[SIGNAL_WORDS > WORDS ? SIGNAL_WORDS : WORDS];
+	__u64 words[SIGNAL_WORDS];
+	__u64 window_at; /* address of what is in `window`, NO_WINDOW for nothing … */
+	__u64 window[WINDOW_WORDS];
+	__u32 single;	    /* … and nothing will be: the stack's memory ends near here */
+	__u32 generation;   /* of the address space */
 	__u32 exact;	    /* ip is of the next instruction, not one after a call */
 	__u32 first, count; /* ranges of the address space */
 	__u32 last;	    /* the range that the last address was in */
@@ -128,15 +137,36 @@ struct {
 	__type(value, struct sample);
 } samples SEC(".maps");
 
+/* Rules that were found on this CPU, by address. Samples are mostly of the same callers, and one line
+ * of the CPU's cache is read here, where a search in a large table reads a dozen that are cold. */
+#define FOUND_ORDER 10
+
+struct found {
+	__u64 address;
+	__u32 generation; /* of its address space, 0 none */
+	__u32 rule;
+};
+
+struct found_rules {
+	struct found at[1 << FOUND_ORDER];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct found_rules);
+} found_rules SEC(".maps");
+
 /* What the steps of a walk are given. */
 struct walk {
 	struct sample *sample;
+	struct found_rules *found;
 	const struct ranges *ranges;
 	const struct rules *rules;
 };
 
-/* The last of @n things, n at least 1, that begin at or before @at: the search both in ranges and in
- * rows is for (index = first, …), halving `n` each time. */
+/* Both searches are for the last of n things, n at least 1, that begins at or before an address. */
 #define SEARCH_STEPS 17
 _Static_assert(1 << SEARCH_STEPS >= SP_UNWIND_CHUNK_ROWS && 1 << SEARCH_STEPS >= SP_UNWIND_RANGES,
 	       "every row can be found");
@@ -164,18 +194,17 @@ sp_inline const struct sp_unwind_range *find_range(const struct walk *w, __u64 a
 	return r;
 }
 
-/* The rule that holds at an address of a range that has a table; NONE if none does. */
-sp_inline const struct sp_unwind_rule *find_rule(const struct walk *w,
-						 const struct sp_unwind_range *r, __u64 address)
+/* Number of the rule that holds at an address of a range that has a table; 0, NONE, if none does. */
+sp_inline __u32 find_rule(const struct sp_unwind_range *r, __u64 address)
 {
-	__u32 number = r->chunk, index = r->first, n = r->count, zero = 0, rule = 0;
+	__u32 number = r->chunk, index = r->first, n = r->count, zero = 0;
 	__u64 pc = address - r->base;
 	const struct sp_unwind_chunk *c;
 	void *map = bpf_map_lookup_elem(&chunks, &number);
 
 	c = map ? bpf_map_lookup_elem(map, &zero) : NULL;
 	if (!c)
-		return &w->rules->at[0];
+		return 0;
 	for (int i = 0; i < SEARCH_STEPS && n > 1; i++) {
 		__u32 half = n >> 1;
 
@@ -184,9 +213,7 @@ sp_inline const struct sp_unwind_rule *find_rule(const struct walk *w,
 		n -= half;
 	}
 	index %= SP_UNWIND_CHUNK_ROWS;
-	if (c->pc[index] <= pc)
-		rule = c->rule[index];
-	return &w->rules->at[rule % SP_UNWIND_RULES];
+	return c->pc[index] <= pc ? c->rule[index] : 0;
 }
 
 sp_inline long stop(struct unwinder *u, __u32 end)
@@ -252,31 +279,33 @@ sp_inline long step_from_trampoline(const struct walk *w)
 	return go_on(w, RETURN_ADDRESS(ip), 0);
 }
 
-/* The word at @address, which is put into words[@i]. */
+/* The word at @address, which is put into words[@i]. Those above it will be wanted soon. */
 sp_inline long read_word(struct unwinder *u, __u32 i, __u64 address)
 {
-	return bpf_probe_read_user(&u->words[i], 8, (void *)address);
+	__u64 distance = address - u->window_at;
+
+	if (distance > (WINDOW_WORDS - 1) * 8 || distance & 7) {
+		if (u->single)
+			return bpf_probe_read_user(&u->words[i], 8, (void *)address);
+		if (bpf_probe_read_user(u->window, sizeof(u->window), (void *)address)) {
+			u->window_at = NO_WINDOW;
+			u->single = 1;
+			return bpf_probe_read_user(&u->words[i], 8, (void *)address);
+		}
+		u->window_at = address;
+		distance = 0;
+	}
+	u->words[i] = u->window[distance / 8 % WINDOW_WORDS];
+	return 0;
 }
 
-/* Reads the caller's frame pointer into words[0], and its address into words[1]; mostly they stand
- * so near that one read has both. */
+/* Reads the caller's frame pointer into words[0], and its address into words[1], as far as they are
+ * in memory. */
 sp_inline long read_caller(struct unwinder *u, const struct sp_unwind_rule *rule, __u64 fp_at,
 			   __u64 ra_at)
 {
-	__u64 bytes = ra_at - fp_at;
-
-	if (rule->fp > SP_UNWIND_UNDEFINED) {
-		if (rule->ra > SP_UNWIND_UNDEFINED && bytes < WORDS * 8 && !(bytes & 7)) {
-			barrier_var(bytes); /* the verifier forgets what was checked above */
-			bytes &= WORDS * 8 - 8;
-			if (!bpf_probe_read_user(u->words, bytes + 8, (void *)fp_at)) {
-				u->words[1] = u->words[bytes / 8];
-				return 0;
-			}
-		}
-		if (read_word(u, 0, fp_at))
-			return -1;
-	}
+	if (rule->fp > SP_UNWIND_UNDEFINED && read_word(u, 0, fp_at))
+		return -1;
 	return rule->ra > SP_UNWIND_UNDEFINED ? read_word(u, 1, ra_at) : 0;
 }
 
@@ -365,24 +394,38 @@ sp_inline long step_by_rule(const struct walk *w, const struct sp_unwind_rule *r
 	return go_on(w, RETURN_ADDRESS(u->words[1]), kind == SP_UNWIND_SIGNAL);
 }
 
+/* Where there is no table. */
+sp_inline long step_without_rule(const struct walk *w, const struct sp_unwind_range *r)
+{
+	struct unwinder *u = &w->sample->unwinder;
+
+	if (!r)
+		return stop(u, SP_STACK_NO_MAPPING);
+	if (r->flags & SP_RANGE_PENDING)
+		return stop(u, SP_STACK_PENDING);
+	if (u->known == ALL_KNOWN && u->regs[REG_SP] >= r->start && u->regs[REG_SP] < r->end)
+		return step_from_trampoline(w);
+	return step_by_frame_pointer(w, SP_STACK_NO_TABLE);
+}
+
 static long step(__u32 index, struct walk *w)
 {
 	struct unwinder *u = &w->sample->unwinder;
 	__u64 address = u->ip - !u->exact;
-	const struct sp_unwind_range *r = find_range(w, address);
+	__u32 slot = address * 0x9e3779b97f4a7c15ull >> (64 - FOUND_ORDER);
+	struct found *found = &w->found->at[slot % (1 << FOUND_ORDER)];
 	const struct sp_unwind_rule *rule;
 
-	if (!r)
-		return stop(u, SP_STACK_NO_MAPPING);
-	if (!r->count) {
-		if (r->flags & SP_RANGE_PENDING)
-			return stop(u, SP_STACK_PENDING);
-		if (u->known == ALL_KNOWN && u->regs[REG_SP] >= r->start &&
-		    u->regs[REG_SP] < r->end)
-			return step_from_trampoline(w);
-		return step_by_frame_pointer(w, SP_STACK_NO_TABLE);
+	if (found->address != address || found->generation != u->generation) {
+		const struct sp_unwind_range *r = find_range(w, address);
+
+		if (!r || !r->count)
+			return step_without_rule(w, r);
+		found->rule = find_rule(r, address);
+		found->address = address;
+		found->generation = u->generation;
 	}
-	rule = find_rule(w, r, address);
+	rule = &w->rules->at[found->rule % SP_UNWIND_RULES];
 	switch (rule->kind) {
 	case SP_UNWIND_NONE:
 		return step_by_frame_pointer(w, SP_STACK_NO_RULE);
@@ -428,15 +471,15 @@ sp_inline void set_registers(struct unwinder *u, const bpf_user_pt_regs_t *regs)
 }
 
 /* Finds the address space of a process image, or while it has none its parent's. */
-sp_inline struct sp_unwind_space *find_space(__u32 process, __u32 parent)
+sp_inline struct sp_bpf_space *find_space(__u32 process, __u32 parent)
 {
-	struct sp_unwind_space *space = bpf_map_lookup_elem(&spaces, &process);
+	struct sp_bpf_space *space = bpf_map_lookup_elem(&spaces, &process);
 
 	return space || !parent ? space : bpf_map_lookup_elem(&spaces, &parent);
 }
 
 /* Walks from the registers in @sample; its frames are put behind the @at frames that are there. */
-static __noinline int unwind(struct sample *sample, const struct sp_unwind_space *space, __u32 at)
+static __noinline int unwind(struct sample *sample, const struct sp_bpf_space *space, __u32 at)
 {
 	struct walk w = {.sample = sample};
 	struct unwinder *u;
@@ -444,10 +487,14 @@ static __noinline int unwind(struct sample *sample, const struct sp_unwind_space
 
 	w.ranges = bpf_map_lookup_elem(&ranges, &zero);
 	w.rules = bpf_map_lookup_elem(&rules, &zero);
-	if (!sample || !space || !w.ranges || !w.rules)
+	w.found = bpf_map_lookup_elem(&found_rules, &zero);
+	if (!sample || !space || !w.ranges || !w.rules || !w.found)
 		return 0;
 	u = &sample->unwinder;
 	u->known = ALL_KNOWN;
+	u->window_at = NO_WINDOW;
+	u->single = 0;
+	u->generation = space->generation;
 	u->first = space->first;
 	u->count = space->count;
 	u->last = space->first;

@@ -298,14 +298,12 @@ int sp_bpf_unwind_add_chunk(struct sp_bpf *b, struct sp_unwind_chunk **ret_chunk
 
 int sp_bpf_unwind_set_space(struct sp_bpf *b, uint32_t process, struct sp_unwind_space space)
 {
-	return bpf_map_update_elem(bpf_map__fd(b->tables.spaces), &process, &space, BPF_ANY)
-		       ? -errno
-		       : 0;
+	return sp_bpf_tables_set_space(&b->tables, process, space);
 }
 
 int sp_bpf_unwind_forget_space(struct sp_bpf *b, uint32_t process)
 {
-	return bpf_map_delete_elem(bpf_map__fd(b->tables.spaces), &process) ? -errno : 0;
+	return sp_bpf_tables_forget_space(&b->tables, process);
 }
 
 int sp_bpf_attach_sampler(struct sp_bpf *b, int perf_fd)

@@ -83,6 +83,19 @@ int sp_bpf_tables_add_chunk(struct sp_bpf_tables *t, struct sp_unwind_chunk **re
 	return 0;
 }
 
+int sp_bpf_tables_set_space(struct sp_bpf_tables *t, uint32_t process, struct sp_unwind_space space)
+{
+	uint32_t generation = __atomic_add_fetch(&t->generation, 1, __ATOMIC_RELAXED);
+	struct sp_bpf_space value = {space.first, space.count, generation};
+
+	return bpf_map_update_elem(bpf_map__fd(t->spaces), &process, &value, BPF_ANY) ? -errno : 0;
+}
+
+int sp_bpf_tables_forget_space(struct sp_bpf_tables *t, uint32_t process)
+{
+	return bpf_map_delete_elem(bpf_map__fd(t->spaces), &process) ? -errno : 0;
+}
+
 void sp_bpf_tables_unmap(struct sp_bpf_tables *t)
 {
 	if (t->ranges_at)

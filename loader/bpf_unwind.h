@@ -19,6 +19,7 @@ struct sp_bpf_tables {
 	struct sp_unwind_rule *rules_at;
 	struct sp_unwind_chunk **chunk; /* mapped, SP_UNWIND_CHUNKS of them */
 	uint32_t chunk_count;
+	uint32_t generation; /* of the last address space that was set */
 };
 
 /* Before the load: room for tables if they are @wanted, else as little as the kernel takes. */
@@ -27,6 +28,10 @@ void sp_bpf_tables_size(struct sp_bpf_tables *tables, bool wanted);
 int sp_bpf_tables_map(struct sp_bpf_tables *tables);
 int sp_bpf_tables_add_chunk(struct sp_bpf_tables *tables, struct sp_unwind_chunk **ret_chunk,
 			    uint32_t *ret_number);
+/* The number is never used twice, so that the kernel side may remember what it found in it. */
+int sp_bpf_tables_set_space(struct sp_bpf_tables *tables, uint32_t process,
+			    struct sp_unwind_space space);
+int sp_bpf_tables_forget_space(struct sp_bpf_tables *tables, uint32_t process);
 void sp_bpf_tables_unmap(struct sp_bpf_tables *tables);
 
 #endif

@@ -56,7 +56,7 @@ sp_inline __u32 walk_kernel(void *ctx, struct sample *s)
 sp_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct sample *s, struct lane *lane,
 			  __u32 at)
 {
-	struct sp_unwind_space *space = NULL;
+	struct sp_bpf_space *space = NULL;
 	long n;
 
 	if (config.stacks == SP_STACKS_NONE) {
