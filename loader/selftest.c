@@ -116,7 +116,7 @@ static int attempt(struct sp_bpf *bpf, int helper, bool fast, struct outcome *o,
 	struct sp_rings *rings = NULL;
 	char link[64];
 	unsigned fill;
-	int r, fd;
+	int r, fd, drained;
 
 	memset(o, 0, sizeof(*o));
 	r = sp_images_new(bpf, NULL, &images);
@@ -130,12 +130,14 @@ static int attempt(struct sp_bpf *bpf, int helper, bool fast, struct outcome *o,
 		r = -ENXIO;
 	if (r == 0)
 		r = run_program(bpf, helper, o);
+	/* Even if that failed: what it left would count for the next attempt. */
+	drained = sp_rings_new(bpf, on_record, o, &rings);
+	if (drained == 0)
+		drained = sp_rings_drain(rings, &fill);
+	if (drained == 0)
+		drained = sp_rings_drain_control(rings);
 	if (r == 0)
-		r = sp_rings_new(bpf, on_record, o, &rings);
-	if (r == 0)
-		r = sp_rings_drain(rings, &fill);
-	if (r == 0)
-		r = sp_rings_drain_control(rings);
+		r = drained;
 	sp_rings_free(rings);
 	/* The calls may be more than a small ring takes: seen they were. */
 	o->recorded += (unsigned)sp_bpf_take_losses(bpf, SP_LOSS_CALL_RING_FULL);
