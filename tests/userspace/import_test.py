@@ -120,7 +120,7 @@ def test_usage(report):
     report.expect(["export"], 2, err=["no format is given"])
     report.expect(["export", "u/a.spt", "-o", "u/x.h5"], 2, err=["the format must come first: sp-report export h5 u/a.spt"])
     report.expect(["export", "sptt", "u/a.spt", "-o", "x"], 2, err=["did you mean 'spt'?"])
-    report.expect(["export", "nonsense", "u/a.spt", "-o", "x"], 2, err=["unknown format 'nonsense': h5, spt, sps or json"])
+    report.expect(["export", "nonsense", "u/a.spt", "-o", "x"], 2, err=["unknown format 'nonsense': h5, spt, sps, json, folded or flamegraph"])
     report.expect(["export", "spt", "u/a.spt", "-o", "x", "--schema", "2"], 2, err=["--schema does not go with spt"])
     report.expect(["export", "h5", "u/a.spt", "-o", "x", "--trace-version", "1"], 2, err=["--trace-version does not go with h5"])
     report.expect(["export", "spt", "u/a.spt"], 2, err=["no output is given"])

@@ -174,7 +174,7 @@ static bool is_chain(const struct sp_stacks *stacks, uint32_t number, const uint
 	const struct sp_stacks_chain *chain = &stacks->chains[number];
 
 	return chain->n == n && chain->end == end &&
-	       !memcmp(stacks->frames + chain->first, places, n * sizeof(*places));
+	       (!n || !memcmp(stacks->frames + chain->first, places, n * sizeof(*places)));
 }
 
 static int new_chain(struct sp_stacks *stacks, const uint32_t *places, uint32_t n, unsigned end,
@@ -265,14 +265,13 @@ static int compare_chains(const void *a, const void *b, void *data)
 	const struct sp_stacks *stacks = data;
 	const struct sp_stacks_chain *x = &stacks->chains[*(const uint32_t *)a];
 	const struct sp_stacks_chain *y = &stacks->chains[*(const uint32_t *)b];
-	const uint32_t *m = stacks->frames + x->first + x->n;
-	const uint32_t *n = stacks->frames + y->first + y->n;
+	uint64_t m = x->first + x->n, n = y->first + y->n;
 
 	if (x->end != y->end)
 		return x->end < y->end ? -1 : 1;
 	for (uint32_t i = x->n < y->n ? x->n : y->n; i; i--)
-		if (*--m != *--n)
-			return *m < *n ? -1 : 1;
+		if (stacks->frames[--m] != stacks->frames[--n])
+			return stacks->frames[m] < stacks->frames[n] ? -1 : 1;
 	return x->n != y->n ? (x->n < y->n ? -1 : 1) : 0;
 }
 
@@ -578,7 +577,7 @@ uint32_t sp_stacks_callers(const struct sp_stacks *stacks, uint32_t callers,
 {
 	const struct sp_stacks_chain *chain = &stacks->chains[callers];
 
-	*ret_places = stacks->frames + chain->first;
+	*ret_places = chain->n ? stacks->frames + chain->first : NULL;
 	*ret_end = chain->end;
 	return chain->n;
 }

@@ -486,7 +486,8 @@ static int find_callers(struct reading *reading, const struct raw_key *key, cons
 		const struct raw *raw = &reading->raws[number];
 
 		if (!memcmp(&raw->key, key, sizeof(*key)) &&
-		    !memcmp(reading->words + raw->first, words, key->n * sizeof(*words))) {
+		    (!key->n ||
+		     !memcmp(reading->words + raw->first, words, key->n * sizeof(*words)))) {
 			*ret_callers = raw->callers;
 			return 0;
 		}
