@@ -11,8 +11,8 @@
  * child goes on, and the sample at hand has no stack from here.
  *
  * Life cycle: new, find stacks in any order (best in order of the journal), stats, free. Memory:
- * that of the child, some megabytes and the files it maps; it keeps 16 address spaces. About
- * 20,000 frames a second at first, then about a million.
+ * that of the child, some megabytes and the files it maps; it keeps 16 address spaces. A second is
+ * good for some 20,000 stacks of ten frames.
  */
 #ifndef SP_ANALYSIS_UNWIND_DWARF_H
 #define SP_ANALYSIS_UNWIND_DWARF_H
