@@ -3,7 +3,6 @@
  * sp_trace.bpf.c - the BPF object: every probe of bpf/probes/, with the maps of core.bpf.h.
  */
 #include "bpf/core.bpf.h"
-#include "bpf/unwind.bpf.h"
 
 #include "bpf/probes/region.bpf.c"
 #include "bpf/probes/sample.bpf.c"

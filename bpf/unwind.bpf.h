@@ -18,7 +18,7 @@
 #include <linux/bpf_perf_event.h>
 
 #include "bpf/core.bpf.h"
-#include "formats/unwind.h"
+#include "bpf/tables.bpf.h"
 
 #ifdef __TARGET_ARCH_x86
 #define REG_FP 6
@@ -35,56 +35,6 @@
 #endif
 #define ALL_KNOWN ((1ull << REG_COUNT) - 1)
 #define REG_BIT(reg) (1ull << ((reg) & (SP_UNWIND_REGS - 1)))
-
-/* Arrays of one large value each: once looked up, a search in them is plain loads. The loader makes
- * them small where no tables are used. */
-struct ranges {
-	struct sp_unwind_range at[SP_UNWIND_RANGES];
-};
-
-struct rules {
-	struct sp_unwind_rule at[SP_UNWIND_RULES];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(struct ranges));
-} ranges SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(struct rules));
-} rules SEC(".maps");
-
-/* Not BPF_F_INNER_MAP, so that the kernel inlines the lookup in it. */
-struct chunk {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(struct sp_unwind_chunk));
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, SP_UNWIND_CHUNKS);
-	__uint(key_size, sizeof(__u32));
-	__array(values, struct chunk);
-} chunks SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
-	__type(key, __u32); /* of the process image */
-	__type(value, struct sp_bpf_space);
-} spaces SEC(".maps");
 
 #define WINDOW_WORDS 64 /* of the stack, that one read takes; a power of two */
 #ifdef __TARGET_ARCH_x86
@@ -137,27 +87,6 @@ struct {
 	__type(value, struct sample);
 } samples SEC(".maps");
 
-/* Rules that were found on this CPU, by address. Samples are mostly of the same callers, and one line
- * of the CPU's cache is read here, where a search in a large table reads a dozen that are cold. */
-#define FOUND_ORDER 10
-
-struct found {
-	__u64 address;
-	__u32 generation; /* of its address space, 0 none */
-	__u32 rule;
-};
-
-struct found_rules {
-	struct found at[1 << FOUND_ORDER];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct found_rules);
-} found_rules SEC(".maps");
-
 /* What the steps of a walk are given. */
 struct walk {
 	struct sample *sample;
@@ -166,54 +95,20 @@ struct walk {
 	const struct rules *rules;
 };
 
-/* Both searches are for the last of n things, n at least 1, that begins at or before an address. */
-#define SEARCH_STEPS 17
-_Static_assert(1 << SEARCH_STEPS >= SP_UNWIND_CHUNK_ROWS && 1 << SEARCH_STEPS >= SP_UNWIND_RANGES,
-	       "every row can be found");
-
-/* The range that an address is in, or NULL. */
-sp_inline const struct sp_unwind_range *find_range(const struct walk *w, __u64 address)
+/* The range that an address is in, or NULL. Mostly it is the one of the frame before. */
+sp_inline const struct sp_unwind_range *range_of(const struct walk *w, __u64 address)
 {
 	struct unwinder *u = &w->sample->unwinder;
 	const struct sp_unwind_range *r = &w->ranges->at[u->last % SP_UNWIND_RANGES];
-	__u32 index = u->first, n = u->count;
+	__u32 index;
 
-	if (address >= r->start && address < r->end)
+	if (u->count && address >= r->start && address < r->end)
 		return r;
-	for (int i = 0; i < SEARCH_STEPS && n > 1; i++) {
-		__u32 half = n >> 1;
-
-		if (w->ranges->at[(index + half) % SP_UNWIND_RANGES].start <= address)
-			index += half;
-		n -= half;
-	}
-	r = &w->ranges->at[index % SP_UNWIND_RANGES];
-	if (address < r->start || address >= r->end)
+	index = find_range(w->ranges, u->first, u->count, address);
+	if (index == NO_RANGE)
 		return NULL;
 	u->last = index;
-	return r;
-}
-
-/* Number of the rule that holds at an address of a range that has a table; 0, NONE, if none does. */
-sp_inline __u32 find_rule(const struct sp_unwind_range *r, __u64 address)
-{
-	__u32 number = r->chunk, index = r->first, n = r->count, zero = 0;
-	__u64 pc = address - r->base;
-	const struct sp_unwind_chunk *c;
-	void *map = bpf_map_lookup_elem(&chunks, &number);
-
-	c = map ? bpf_map_lookup_elem(map, &zero) : NULL;
-	if (!c)
-		return 0;
-	for (int i = 0; i < SEARCH_STEPS && n > 1; i++) {
-		__u32 half = n >> 1;
-
-		if (c->pc[(index + half) % SP_UNWIND_CHUNK_ROWS] <= pc)
-			index += half;
-		n -= half;
-	}
-	index %= SP_UNWIND_CHUNK_ROWS;
-	return c->pc[index] <= pc ? c->rule[index] : 0;
+	return &w->ranges->at[index % SP_UNWIND_RANGES];
 }
 
 sp_inline long stop(struct unwinder *u, __u32 end)
@@ -252,7 +147,7 @@ sp_inline long step_by_frame_pointer(const struct walk *w, __u32 end)
 	if (bpf_probe_read_user(u->words, 16, (void *)fp))
 		return stop(u, end);
 	ip = RETURN_ADDRESS(u->words[1]);
-	if (ip && !find_range(w, ip - 1))
+	if (ip && !range_of(w, ip - 1))
 		return stop(u, end);
 	u->regs[REG_SP] = fp + 16;
 	u->regs[REG_FP] = u->words[0];
@@ -417,7 +312,7 @@ static long step(__u32 index, struct walk *w)
 	const struct sp_unwind_rule *rule;
 
 	if (found->address != address || found->generation != u->generation) {
-		const struct sp_unwind_range *r = find_range(w, address);
+		const struct sp_unwind_range *r = range_of(w, address);
 
 		if (!r || !r->count)
 			return step_without_rule(w, r);
@@ -468,14 +363,6 @@ sp_inline void set_registers(struct unwinder *u, const bpf_user_pt_regs_t *regs)
 	u->regs[31] = regs->sp;
 #endif
 	u->ip = PT_REGS_IP(regs);
-}
-
-/* Finds the address space of a process image, or while it has none its parent's. */
-sp_inline struct sp_bpf_space *find_space(__u32 process, __u32 parent)
-{
-	struct sp_bpf_space *space = bpf_map_lookup_elem(&spaces, &process);
-
-	return space || !parent ? space : bpf_map_lookup_elem(&spaces, &parent);
 }
 
 /* Walks from the registers in @sample; its frames are put behind the @at frames that are there. */

@@ -4,7 +4,7 @@
  * is already running by the task iterator.
  */
 #include "bpf/probes/region.bpf.h"
-#include "bpf/unwind.bpf.h"
+#include "bpf/tables.bpf.h"
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(sp_fork, struct task_struct *parent, struct task_struct *child)
