@@ -88,7 +88,9 @@ struct sp_unwind_range *sp_bpf_unwind_ranges(const struct sp_bpf *bpf);
 int sp_bpf_unwind_add_chunk(struct sp_bpf *bpf, struct sp_unwind_chunk **ret_chunk,
 			    uint32_t *ret_number);
 /* From now on, samples of the process image @process (as in a task event) are unwound with these
- * ranges. A forked image without ranges of its own uses those of its parent. */
+ * ranges. A forked image without ranges of its own uses those of its parent. What was found in them
+ * is remembered until the next call of this: while they are in use, ranges and rows must not be changed
+ * in place. */
 int sp_bpf_unwind_set_space(struct sp_bpf *bpf, uint32_t process, struct sp_unwind_space space);
 int sp_bpf_unwind_forget_space(struct sp_bpf *bpf, uint32_t process);
 
