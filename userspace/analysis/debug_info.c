@@ -19,9 +19,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "userspace/analysis/debug_package.h"
 #include "userspace/analysis/debug_rows.h"
 #include "userspace/analysis/debug_unit.h"
 #include "userspace/analysis/symbol_table.h"
+#include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 
 #define DEFAULT_DEBUG_PATH "+:.debug:/usr/lib/debug"
@@ -44,7 +46,10 @@ struct sp_debug_info {
 	Dwarf_Addr dwarf_bias;
 	const char *lines_file;
 	struct sp_debug_sections sections;
-	struct sp_pool *paths; /* of source files */
+	struct sp_pool *paths;		  /* of source files */
+	struct sp_debug_package *package; /* of split DWARF, NULL none */
+	bool package_sought;
+	size_t n_lost; /* units whose functions are in a file that is not there */
 	struct sp_debug_unit_place *units;
 	size_t n_units, units_capacity;
 	struct unit_range *ranges;
@@ -150,25 +155,53 @@ static int add_ranges_of_lines(struct sp_debug_info *info, Dwarf_Die *die, size_
 				       &sequences);
 }
 
-static int add_unit(struct sp_debug_info *info, Dwarf_Die *die, Dwarf_Die *split)
+/* The package of split DWARF, which lies beside the program or its debug file. */
+static int seek_package(struct sp_debug_info *info)
 {
-	size_t before = info->n_ranges, number = info->n_units;
+	const char *main_file = NULL;
+	int r;
+
+	if (info->package_sought)
+		return 0;
+	info->package_sought = true;
+	dwfl_module_info(info->module, NULL, NULL, NULL, NULL, NULL, &main_file, NULL);
+	r = main_file ? sp_debug_package_open(main_file, &info->package) : -ENOENT;
+	if (r == -ENOENT && info->lines_file && info->lines_file != main_file)
+		r = sp_debug_package_open(info->lines_file, &info->package);
+	return r == -ENOMEM ? r : 0;
+}
+
+/* The functions of a unit that has but its lines here. */
+static int find_split(struct sp_debug_info *info, struct sp_debug_unit_place *place)
+{
+	uint64_t id = 0;
+	int r = seek_package(info);
+
+	if (r < 0)
+		return r;
+	place->packaged =
+		info->package &&
+		dwarf_cu_info(place->lines.cu, NULL, NULL, NULL, NULL, &id, NULL, NULL) == 0 &&
+		sp_debug_package_find(info->package, id, &place->package);
+	info->n_lost += !place->packaged;
+	return 0;
+}
+
+static int add_unit(struct sp_debug_info *info, Dwarf_Die *die, Dwarf_Die *split, bool skeleton)
+{
+	struct sp_debug_unit_place *place =
+		sp_array_add(&info->units, &info->n_units, &info->units_capacity);
+	size_t before = info->n_ranges, number = info->n_units - 1;
 	Dwarf_Addr base, low, high;
 	ptrdiff_t at = 0;
 	int r = 0;
 
-	if (number == info->units_capacity) {
-		size_t capacity = number ? number * 2 : 64;
-		struct sp_debug_unit_place *grown =
-			reallocarray(info->units, capacity, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		info->units = grown;
-		info->units_capacity = capacity;
-	}
-	info->units[info->n_units++] = (struct sp_debug_unit_place){
-		.lines = *die, .functions = split->addr ? *split : *die};
+	if (!place)
+		return -ENOMEM;
+	place->lines = *die;
+	place->functions = split->addr ? *split : *die;
+	if (skeleton && !split->addr)
+		r = find_split(info, place);
 	while (r == 0 && info->n_ranges < MAX_UNIT_RANGES &&
 	       (at = dwarf_ranges(die, at, &base, &low, &high)) > 0)
 		r = add_range(info, low, high, number);
@@ -199,7 +232,7 @@ static int load_units(struct sp_debug_info *info)
 	while (dwarf_get_units(info->dwarf, unit, &unit, NULL, &type, &die, &split) == 0) {
 		if (type != DW_UT_compile && type != DW_UT_skeleton)
 			continue;
-		r = add_unit(info, &die, &split);
+		r = add_unit(info, &die, &split, type == DW_UT_skeleton);
 		if (r < 0)
 			return r;
 	}
@@ -243,7 +276,7 @@ static int load(struct sp_debug_info *info)
 		dwfl_module_info(info->module, NULL, NULL, NULL, NULL, NULL, &main_file,
 				 &debug_file);
 		info->lines_file = debug_file ? debug_file : main_file;
-		if (!sp_debug_sections_find(info->dwarf, false, &info->sections))
+		if (!sp_debug_sections_find(dwarf_getelf(info->dwarf), false, &info->sections))
 			return 0;
 		return load_units(info);
 	}
@@ -310,8 +343,14 @@ void sp_debug_info_free(struct sp_debug_info *info)
 	free(info->units);
 	free(info->ranges);
 	sp_symbol_table_free(info->symbols);
+	sp_debug_package_free(info->package);
 	sp_pool_free(info->paths);
 	free(info);
+}
+
+size_t sp_debug_info_n_lost(const struct sp_debug_info *info)
+{
+	return info->n_lost;
 }
 
 bool sp_debug_info_has_lines(const struct sp_debug_info *info, const char **ret_file)

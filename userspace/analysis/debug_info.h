@@ -49,6 +49,10 @@ void sp_debug_info_free(struct sp_debug_info *info);
  */
 bool sp_debug_info_has_lines(const struct sp_debug_info *info, const char **ret_file);
 
+/* Units whose functions are in files of split DWARF (.dwo, .dwp) that were not found: nothing is
+ * known of their inlined calls. */
+size_t sp_debug_info_n_lost(const struct sp_debug_info *info);
+
 /* Called with the frames, innermost first, of addresses[index]. @n_frames is 0 if nothing is known.
  * A frame from a symbol table has no file and line. Nonzero stops, and is returned. */
 typedef int (*sp_debug_found)(void *context, size_t index, const struct sp_debug_frame *frames,

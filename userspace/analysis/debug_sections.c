@@ -21,11 +21,13 @@ static size_t middle_of(const char *name, bool split, const char **ret_middle)
 	else
 		return 0;
 	length = strlen(*ret_middle);
+	if (!strcmp(*ret_middle, "cu_index"))
+		return length;
 	is_split = length > 4 && !strcmp(*ret_middle + length - 4, ".dwo");
 	return is_split != split ? 0 : length - (is_split ? 4 : 0);
 }
 
-bool sp_debug_sections_find(Dwarf *dwarf, bool split, struct sp_debug_sections *ret_sections)
+bool sp_debug_sections_find(Elf *elf, bool split, struct sp_debug_sections *ret_sections)
 {
 	struct sp_debug_sections sections = {0};
 	const struct {
@@ -36,9 +38,8 @@ bool sp_debug_sections_find(Dwarf *dwarf, bool split, struct sp_debug_sections *
 		{"line", &sections.line},	  {"line_str", &sections.line_str},
 		{"str", &sections.str},		  {"str_offsets", &sections.str_offsets},
 		{"addr", &sections.addr},	  {"ranges", &sections.ranges},
-		{"rnglists", &sections.rnglists},
+		{"rnglists", &sections.rnglists}, {"cu_index", &sections.cu_index},
 	};
-	Elf *elf = dwarf_getelf(dwarf);
 	const char *identity = elf ? elf_getident(elf, NULL) : NULL;
 	size_t names;
 	Elf_Scn *section = NULL;
@@ -51,8 +52,7 @@ bool sp_debug_sections_find(Dwarf *dwarf, bool split, struct sp_debug_sections *
 		size_t length;
 		Elf_Data *data;
 
-		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS ||
-		    header.sh_flags & SHF_COMPRESSED)
+		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
 			continue;
 		name = elf_strptr(elf, names, header.sh_name);
 		length = name ? middle_of(name, split, &middle) : 0;
@@ -60,6 +60,9 @@ bool sp_debug_sections_find(Dwarf *dwarf, bool split, struct sp_debug_sections *
 			if (strlen(wanted[i].name) != length ||
 			    strncmp(wanted[i].name, middle, length) || wanted[i].section->data)
 				continue;
+			/* libdw has done this already for what it reads. */
+			if (header.sh_flags & SHF_COMPRESSED && elf_compress(section, 0, 0) < 0)
+				break;
 			data = elf_rawdata(section, NULL);
 			if (data && data->d_buf)
 				*wanted[i].section =

@@ -9,18 +9,18 @@
 #ifndef SP_ANALYSIS_DEBUG_SECTIONS_H
 #define SP_ANALYSIS_DEBUG_SECTIONS_H
 
-#include <elfutils/libdw.h>
+#include <libelf.h>
 #include <stdbool.h>
 
 #include "userspace/analysis/debug_bytes.h"
 
 struct sp_debug_sections {
 	struct sp_debug_section info, abbrev, line, line_str, str, str_offsets, addr, ranges,
-		rnglists;
+		rnglists, cu_index;
 };
 
 /* Sections that are missing are empty. @split: those that a split unit is in (.debug_info.dwo),
  * which a file may have beside its others. False if the file is big-endian: it is not read. */
-bool sp_debug_sections_find(Dwarf *dwarf, bool split, struct sp_debug_sections *ret_sections);
+bool sp_debug_sections_find(Elf *elf, bool split, struct sp_debug_sections *ret_sections);
 
 #endif

@@ -59,7 +59,8 @@ struct sp_debug_unit {
 	struct sp_debug_row *rows; /* one for each address */
 	uint32_t *placed;	   /* the innermost node around each address, or NONE */
 	struct sp_debug_rows *line_table;
-	Dwarf_Files *files; /* that inlined calls of split units refer to */
+	struct sp_debug_rows *call_files; /* the same in a package, else NULL */
+	Dwarf_Files *files;		  /* that inlined calls of split units refer to */
 	size_t n_files;
 	Dwarf_CU *cu; /* of the functions; NULL: libdw does not have it */
 	struct sp_debug_sections sections;
@@ -430,21 +431,21 @@ static bool lay_out(struct sp_debug_unit *unit, const struct sp_debug_unit_place
 {
 	struct sp_skim_unit *layout = &unit->layout;
 	Dwarf_Die lines = place->lines, functions = place->functions;
-	bool split = place->package || functions.cu != lines.cu;
+	bool split = place->packaged || functions.cu != lines.cu;
 	Dwarf_Addr low;
 	int kind;
 
 	layout->sections = &unit->sections;
 	layout->low_pc = dwarf_lowpc(&lines, &low) == 0 ? low : 0;
-	if (place->package) {
-		unit->sections = *place->package;
+	if (place->packaged) {
+		unit->sections = place->package;
 	} else if (!split) {
 		unit->sections = *sections;
-	} else if (!sp_debug_sections_find(dwarf_cu_getdwarf(functions.cu), true,
+	} else if (!sp_debug_sections_find(dwarf_getelf(dwarf_cu_getdwarf(functions.cu)), true,
 					   &unit->sections)) {
 		return false;
 	}
-	if (!place->package) {
+	if (!place->packaged) {
 		unit->cu = functions.cu;
 		layout->start = dwarf_dieoffset(&functions) - dwarf_cuoffset(&functions);
 	}
@@ -458,7 +459,7 @@ static bool lay_out(struct sp_debug_unit *unit, const struct sp_debug_unit_place
 		layout->rnglists_base = number_of(&lines, DW_AT_rnglists_base, UINT64_MAX);
 	}
 	/* That libdw's entry lies where ours begin shows that both have the same bytes. */
-	return place->package || functions.addr == unit->sections.info.data + layout->entries;
+	return place->packaged || functions.addr == unit->sections.info.data + layout->entries;
 }
 
 static int read_lines(struct sp_debug_unit *unit, const struct sp_debug_unit_place *place,
@@ -476,9 +477,17 @@ static int read_lines(struct sp_debug_unit *unit, const struct sp_debug_unit_pla
 		return -ENOMEM;
 	for (size_t i = 0; i < unit->n_addresses; i++)
 		unit->placed[i] = NONE;
-	if (!place->package && functions.cu != lines.cu &&
+	if (!place->packaged && functions.cu != lines.cu &&
 	    dwarf_getsrcfiles(&functions, &unit->files, &unit->n_files) != 0)
 		unit->n_files = 0;
+	if (place->packaged && place->package.line.size) {
+		int r = sp_debug_rows_read(&place->package, 0, unit->layout.address_size,
+					   unit->directory, NULL, 0, NULL, paths,
+					   &unit->call_files);
+
+		if (r < 0)
+			return r;
+	}
 	return sp_debug_rows_read(sections, offset, unit->layout.address_size, unit->directory,
 				  unit->addresses, unit->n_addresses, unit->rows, paths,
 				  &unit->line_table);
@@ -504,7 +513,7 @@ int sp_debug_unit_read(const struct sp_debug_unit_place *place,
 		r = sp_skim_open(&unit->layout, &unit->skim);
 	if (r == 0 && readable) {
 		unit->assembler =
-			!place->package && dwarf_srclang(&functions) == DW_LANG_Mips_Assembler;
+			!place->packaged && dwarf_srclang(&functions) == DW_LANG_Mips_Assembler;
 		r = sp_debug_names_new(unit->skim, &unit->layout, unit->cu, &unit->names);
 		if (r == 0 && unit->cu)
 			r = sp_debug_hints_new(&functions, &unit->hints);
@@ -527,6 +536,7 @@ void sp_debug_unit_free(struct sp_debug_unit *unit)
 	sp_debug_names_free(unit->names);
 	sp_skim_close(unit->skim);
 	sp_debug_rows_free(unit->line_table);
+	sp_debug_rows_free(unit->call_files);
 	free(unit->rows);
 	free(unit->placed);
 	free(unit->nodes);
@@ -561,7 +571,8 @@ static void call_place(struct sp_debug_unit *unit, const struct node *node,
 	if (unit->files && node->call_file < unit->n_files)
 		frame->file = dwarf_filesrc(unit->files, node->call_file, NULL, NULL);
 	else if (!unit->files)
-		frame->file = sp_debug_rows_file(unit->line_table, node->call_file);
+		frame->file = sp_debug_rows_file(
+			unit->call_files ? unit->call_files : unit->line_table, node->call_file);
 	if (frame->file)
 		frame->line = node->call_line;
 }

@@ -25,8 +25,9 @@ struct sp_debug_unit_place {
 	 * unit. */
 	Dwarf_Die lines, functions;
 	/* With split DWARF in a package (.dwp), of which libdw may know nothing: the unit's part of
-	 * it, else NULL. @functions is then not used. */
-	const struct sp_debug_sections *package;
+	 * it. @functions is then not used. */
+	bool packaged;
+	struct sp_debug_sections package;
 };
 
 struct sp_debug_unit;

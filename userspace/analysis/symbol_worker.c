@@ -8,23 +8,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "userspace/analysis/debug_info.h"
 #include "userspace/analysis/names.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/base/confine.h"
 #include "userspace/base/idmap.h"
 #include "userspace/base/pool.h"
 
 _Static_assert(SP_WORKER_MAX_FRAMES >= SP_DEBUG_MAX_INLINED, "every chain fits a message");
-
-#define ENOUGH_MEMORY ((rlim_t)4 << 30)
 
 /* ---- the worker's end ---- */
 
@@ -266,6 +262,18 @@ static int choose_file(const struct sp_symbol_job *job, struct sp_debug_info **r
 	return 0;
 }
 
+static void say_lost(const struct sp_debug_info *info, char reason[SP_DEBUG_REASON])
+{
+	size_t lost = sp_debug_info_n_lost(info);
+
+	reason[0] = '\0';
+	if (lost)
+		snprintf(reason, SP_DEBUG_REASON,
+			 "%zu file%s of split debug information (.dwo, .dwp) cannot be found, so "
+			 "its inlined calls are not known",
+			 lost, lost == 1 ? "" : "s");
+}
+
 static int work(struct worker *worker, const struct sp_symbol_job *job)
 {
 	struct sp_debug_info *info = NULL;
@@ -280,8 +288,9 @@ static int work(struct worker *worker, const struct sp_symbol_job *job)
 	} else {
 		bool lines = sp_debug_info_has_lines(info, &debug_file);
 
-		r = send_status(worker, lines ? SP_SYMBOLS_LINES : SP_SYMBOLS_NAMES,
-				lines ? "" : reason);
+		if (lines)
+			say_lost(info, reason);
+		r = send_status(worker, lines ? SP_SYMBOLS_LINES : SP_SYMBOLS_NAMES, reason);
 		if (r == 0 && debug_file)
 			r = send_message(worker, SP_WORKER_DEBUG_FILE, debug_file,
 					 strnlen(debug_file, SP_WORKER_MAX_TEXT), NULL, 0);
@@ -342,41 +351,6 @@ static int write_pipe(void *context, const void *bytes, size_t size)
 	return 0;
 }
 
-/* A damaged file must cost no more than its own answers: no core file, no endless memory, no words
- * of the C library on the user's terminal. */
-static void confine(pid_t parent, unsigned int share)
-{
-	struct rlimit limit = {0, 0};
-	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	setrlimit(RLIMIT_CORE, &limit);
-#ifndef __SANITIZE_ADDRESS__
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	if (null >= 0) {
-		dup2(null, STDOUT_FILENO);
-		dup2(null, STDERR_FILENO);
-	}
-	if (pages > 0 && page > 0) {
-		rlim_t all = (rlim_t)pages / 4 * 3 * (rlim_t)page, part = all / (share ? share : 1);
-
-		/* Large enough for any one program's debug information, if there is so much. */
-		if (part < ENOUGH_MEMORY)
-			part = all < ENOUGH_MEMORY ? all : ENOUGH_MEMORY;
-		limit.rlim_cur = limit.rlim_max = part;
-		setrlimit(RLIMIT_DATA, &limit);
-	}
-#else
-	(void)pages;
-	(void)page;
-	(void)share;
-#endif
-	unsetenv("DEBUGINFOD_URLS");
-}
-
 int sp_worker_start(const struct sp_symbol_job *job, pid_t *ret_pid, int *ret_fd)
 {
 	pid_t parent = getpid(), pid;
@@ -394,7 +368,7 @@ int sp_worker_start(const struct sp_symbol_job *job, pid_t *ret_pid, int *ret_fd
 	}
 	if (pid == 0) {
 		close(ends[0]);
-		confine(parent, job->share);
+		sp_confine_child(parent, job->share);
 		_exit(run(job, write_pipe, &ends[1], true) == 0 ? 0 : 1);
 	}
 	close(ends[1]);

@@ -45,7 +45,7 @@ struct sp_symbols_options {
 };
 
 /* How well a module is known. Everything but LINES and NAMES comes with a reason; NAMES has one if
- * debug information was found or asked for in vain. */
+ * debug information was found or asked for in vain, LINES if a part of it is not to be found. */
 enum sp_symbols_status {
 	SP_SYMBOLS_PENDING = 0, /* nothing was resolved yet */
 	SP_SYMBOLS_LINES = 1,	/* has debug information */
@@ -63,6 +63,7 @@ struct sp_symbols_module {
 	const char *debug_file;	 /* that the lines come from; "" none */
 	bool fixed_address;	 /* linked for fixed addresses (ET_EXEC): its load bias is 0 */
 	struct timespec changed; /* last modification of the file, 0 unknown */
+	uint8_t place;		 /* as set: SP_IMAGE_* of wire.h */
 };
 
 /* One function at an address. Texts live as long as the symbols; equal texts are equal pointers. */
@@ -96,6 +97,9 @@ const struct sp_symbols_module *sp_symbols_module(const struct sp_symbols *symbo
 /* Another file that may be the module, as a copy that was archived: taken if the file at the
  * module's path is gone or is another build; before it if no build-id can tell. */
 int sp_symbols_add_copy(struct sp_symbols *symbols, uint32_t module, const char *path);
+
+/* Where the file was when it was recorded: for those who say why it cannot be read. */
+void sp_symbols_set_place(struct sp_symbols *symbols, uint32_t module, uint8_t place);
 
 int sp_symbols_add(struct sp_symbols *symbols, uint32_t module, uint64_t address);
 

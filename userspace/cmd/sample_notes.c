@@ -142,6 +142,17 @@ static bool changed_since(const struct sp_symbols_module *module,
 	       module->changed.tv_sec > files->written.tv_sec;
 }
 
+/* What would have helped, if the file was out of reach already when it was recorded. */
+static const char *remedy(const struct sp_symbols_module *module)
+{
+	if (module->place & SP_IMAGE_DELETED)
+		return "; it was deleted while it ran: sp-trace --archive keeps a copy";
+	if (module->place & SP_IMAGE_ELSEWHERE)
+		return "; it was out of reach while it ran, as in a container: sp-trace --archive "
+		       "keeps a copy";
+	return "";
+}
+
 static void note_module(FILE *out, const struct sp_sample_modules_note *note,
 			const struct sp_symbols_module *module, uint64_t samples)
 {
@@ -151,8 +162,9 @@ static void note_module(FILE *out, const struct sp_sample_modules_note *note,
 	case SP_SYMBOLS_CHANGED:
 		sp_sample_note(out,
 			       "%s is not the build that was recorded (%s), so its samples (%s) "
-			       "have no %s: record again, or put the old build back",
-			       module->path, module->reason, share.text, note->lacking);
+			       "have no %s: record again, or put the old build back%s",
+			       module->path, module->reason, share.text, note->lacking,
+			       remedy(module));
 		break;
 	case SP_SYMBOLS_MISSING:
 		if (module->path[0] != '[') /* [vdso] and its like are no files */
@@ -160,7 +172,7 @@ static void note_module(FILE *out, const struct sp_sample_modules_note *note,
 				       "%s cannot be read (%s), so its samples (%s) have no %s%s",
 				       module->path, module->reason, share.text, note->lacking,
 				       module->path[0] == '/'
-					       ? ""
+					       ? remedy(module)
 					       : ": its path is a relative one, so run sp-report "
 						 "in the directory that the program was started "
 						 "in");
@@ -170,6 +182,8 @@ static void note_module(FILE *out, const struct sp_sample_modules_note *note,
 			       module->reason, share.text, note->lacking);
 		break;
 	default:
+		if (module->status == SP_SYMBOLS_LINES && *module->reason)
+			sp_sample_note(out, "%s: %s", module->path, module->reason);
 		if (changed_since(module, note->files))
 			sp_sample_note(out,
 				       "%s was changed after the recording, which has no build-id "
