@@ -215,7 +215,7 @@ static int start_child(struct sp_unwind_dwarf *unwind)
 	}
 	if (child == 0) {
 		close(ends[0]);
-		sp_confine_child(parent);
+		sp_confine_child(parent, 1);
 		serve(unwind, ends[1]);
 		_exit(0);
 	}

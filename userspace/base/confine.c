@@ -11,7 +11,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-void sp_confine_child(pid_t parent)
+#define ENOUGH_MEMORY ((rlim_t)4 << 30)
+
+void sp_confine_child(pid_t parent, unsigned children)
 {
 	struct rlimit limit = {0, 0};
 	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
@@ -29,12 +31,18 @@ void sp_confine_child(pid_t parent)
 		dup2(null, STDERR_FILENO);
 	}
 	if (pages > 0 && page > 0) {
-		limit.rlim_cur = limit.rlim_max = (rlim_t)pages / 4 * 3 * (rlim_t)page;
+		rlim_t all = (rlim_t)pages / 4 * 3 * (rlim_t)page;
+		rlim_t part = all / (children ? children : 1);
+
+		if (part < ENOUGH_MEMORY)
+			part = all < ENOUGH_MEMORY ? all : ENOUGH_MEMORY;
+		limit.rlim_cur = limit.rlim_max = part;
 		setrlimit(RLIMIT_DATA, &limit);
 	}
 #else
 	(void)pages;
 	(void)page;
+	(void)children;
 #endif
 	unsetenv("DEBUGINFOD_URLS");
 }

@@ -9,8 +9,10 @@
 
 /* To be called first thing in a forked child of @parent; ends it if that is gone already. A damaged
  * file must cost no more than its own answers: the child dies with its parent, can gain no rights,
- * leaves no core file, has at most three quarters of the machine's memory, and what libraries print
- * goes nowhere (but where the address sanitizer is: it needs both). */
-void sp_confine_child(pid_t parent);
+ * leaves no core file, asks no debuginfod, and what libraries print goes nowhere. All @children
+ * that run at once have three quarters of the machine's memory together, but each enough for any
+ * one program's debug information, if there is so much. (The address sanitizer needs its memory and
+ * its words: they are not taken from it.) */
+void sp_confine_child(pid_t parent, unsigned children);
 
 #endif
