@@ -101,10 +101,20 @@ class Stacks:
         """Samples that have a user stack at all."""
         return [s for s in self.samples if s["stack_end"] != BUSY]
 
-    def complete(self):
+    def complete(self, samples=None):
         """Share of stacks that say they are whole."""
-        user = self.user()
+        user = self.user() if samples is None else samples
         return sum(s["stack_end"] == COMPLETE for s in user) / len(user) if user else 0
+
+    def settled(self, seconds):
+        """Samples of images that are so old, and mapped nothing for so long."""
+        times = {p: sorted([self.born.get(p, 0)] + [m["time"] for m in maps]) for p, maps in self.maps.items()}
+
+        def is_settled(s):
+            before = times.get(s["process"], [self.born.get(s["process"], 0)])
+            i = bisect.bisect_right(before, s["time"])
+            return i == 0 or s["time"] - before[i - 1] > seconds * 1e9
+        return [s for s in self.user() if is_settled(s)]
 
     def ends(self):
         found = {}
