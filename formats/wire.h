@@ -99,6 +99,12 @@ enum sp_task_cause {
 	SP_TASK_EXEC = 4,  /* new image */
 };
 
+/* Where the file of an image is, seen from outside of the process, when it was first seen. */
+enum sp_image_flag {
+	SP_IMAGE_DELETED = 1 << 0,   /* it has no name any more */
+	SP_IMAGE_ELSEWHERE = 1 << 1, /* its path leads to no file, or to another one: a container, as a rule */
+};
+
 enum sp_probe_kind {
 	SP_PROBE_BEGIN = 1,
 	SP_PROBE_END = 2,

@@ -8,6 +8,7 @@
 #include "loader/images.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/magic.h>
 #include <stdlib.h>
@@ -240,12 +241,31 @@ static int arm(struct sp_images *images, struct found *f, int fd, uint32_t base,
 	return sp_bpf_arm(images->bpf, fd, probes, f->probe_count, ret_armed);
 }
 
-static void write_events(struct sp_images *images, struct found *f, const char *path,
+/* Whether the path that the process has for a file will lead others to it, too. */
+static uint16_t place_of(int fd, const char *path)
+{
+	struct stat of, at;
+
+	if (fstat(fd, &of) < 0)
+		return 0;
+	if (!of.st_nlink)
+		return SP_IMAGE_DELETED;
+	if (fstatat(AT_FDCWD, path, &at, AT_NO_AUTOMOUNT) < 0)
+		return SP_IMAGE_ELSEWHERE;
+	/* overlayfs gives a file other numbers, but not other times. */
+	if (at.st_size != of.st_size || at.st_mtim.tv_sec != of.st_mtim.tv_sec ||
+	    at.st_mtim.tv_nsec != of.st_mtim.tv_nsec)
+		return SP_IMAGE_ELSEWHERE;
+	return 0;
+}
+
+static void write_events(struct sp_images *images, struct found *f, int fd, const char *path,
 			 uint32_t number)
 {
 	if (!images->recorder)
 		return;
 	f->image.image = number;
+	f->image.head.flags = place_of(fd, path);
 	sp_recorder_add_text(images->recorder, &f->image.head, path, f->build_id, NULL);
 	for (size_t i = 0; i < f->event_count; i++) {
 		struct sp_head *ev = f->events[i];
@@ -335,7 +355,7 @@ static int take_image(struct sp_images *images, struct found *f, size_t index, s
 		images->room = room;
 	}
 	images->list[images->count++] = *key;
-	write_events(images, f, path, (uint32_t)images->count);
+	write_events(images, f, fd, path, (uint32_t)images->count);
 	if (images->unwind)
 		sp_unwind_add_file(images->unwind, fd, path, (uint32_t)images->count);
 	if (images->archive &&

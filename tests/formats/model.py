@@ -302,7 +302,7 @@ class Maker:
         for _ in range(r.randrange(4)):
             p.modules.append({"path": self.text(), "build_id": "00ff", "bias": 2**63, "start": 4096, "end": 2**64 - 1, "file_offset": 0,
                               "process": r.randrange(len(p.processes)) if p.processes else NONE, "archived": r.choice(["", "archive/00ff-x"]),
-                              "mapped_ns": r.choice([0, t, 2**64 - 1])})
+                              "mapped_ns": r.choice([0, t, 2**64 - 1]), "place": r.randrange(3)})
         if self.all_names:
             for _ in range(r.randrange(4)):
                 p.sites.append({"region": r.randrange(len(self.all_names)), "line": r.randrange(-1, 99), "file": "a.c", "tags": '["x"]',

@@ -9,7 +9,7 @@ TABLES = {
     "threads": ("thread", "rank index ident native_id daemon start_ns end_ns cpu_ns name process calls samples"),
     "tasks": ("task", "rank index kind name coro_name thread_index created_ns done_ns steps running_ns suspended_ns"),
     "sites": ("site", "region line file tags function image"),
-    "modules": ("module", "path build_id bias start end file_offset process archived mapped_ns"),
+    "modules": ("module", "path build_id bias start end file_offset process archived mapped_ns place"),
     "processes": ("process", "pid ppid rank exe command_line first_seen_ns last_seen_ns"),
     "losses": ("loss", "cause cpu thread count first_ns last_ns rank"),
     "cuts": ("cut", "region rank flag count"),

@@ -75,6 +75,7 @@ struct sp_image {
 	uint64_t device, inode, size;
 	int64_t mtime; /* ns since 1970 */
 	const char *path, *build_id;
+	uint8_t place;	      /* SP_IMAGE_* */
 	const char *archived; /* copy of the file, relative to the recording's directory, "" none */
 	int32_t error;
 };

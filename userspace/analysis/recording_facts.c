@@ -83,6 +83,7 @@ int sp_recording_add_image(struct sp_recording *rec, const struct sp_event *even
 		.path = path,
 		.build_id = build_id,
 		.archived = "",
+		.place = (uint8_t)ev->head.flags,
 		.error = ev->error,
 	};
 	return sp_idmap_set(&rec->image_by_number, ev->image, index);

@@ -206,11 +206,12 @@ bool sp_sample_files_wants(const struct sp_sample_files *files, uint32_t rank)
 	return !files->n_ranks;
 }
 
-/* Copies lie in the recording's directory: the profile's own, or the one around that of its job. */
+/* Copies lie in the recording's directory: the profile's own, or one around those of its job
+ * and of the processes without a rank. */
 static int add_archived(struct sp_profile *profile, struct sp_symbols *symbols, uint32_t module,
 			const char *archived)
 {
-	static const char *const places[] = {"", "../"};
+	static const char *const places[] = {"", "../", "../../"};
 	const char *path = sp_profile_path(profile), *slash = strrchr(path, '/');
 	int length = slash ? (int)(slash + 1 - path) : 0;
 
@@ -245,6 +246,8 @@ int sp_sample_modules_read(struct sp_profile *profile, struct sp_symbols *symbol
 	for (size_t i = 0; i < modules.n && r == 0; i++) {
 		r = sp_symbols_add_module(symbols, modules.rows[i].path, modules.rows[i].build_id,
 					  &modules.numbers[i]);
+		if (r == 0)
+			sp_symbols_set_place(symbols, modules.numbers[i], modules.rows[i].place);
 		if (r == 0 && modules.rows[i].archived && *modules.rows[i].archived)
 			r = add_archived(profile, symbols, modules.numbers[i],
 					 modules.rows[i].archived);

@@ -152,6 +152,12 @@ int sp_symbols_add_copy(struct sp_symbols *symbols, uint32_t number, const char 
 	return 0;
 }
 
+void sp_symbols_set_place(struct sp_symbols *symbols, uint32_t number, uint8_t place)
+{
+	if (number < symbols->n_modules)
+		symbols->modules[number].public.place |= place;
+}
+
 size_t sp_symbols_n_modules(const struct sp_symbols *symbols)
 {
 	return symbols->n_modules;

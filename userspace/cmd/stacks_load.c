@@ -165,7 +165,8 @@ static void note_stacks(const struct sp_stacks_load *load, FILE *out)
 	for (unsigned end = 0; end < SP_STACK_END_MAX; end++) {
 		uint64_t samples = sp_stacks_ends(load->stacks, end);
 
-		if (!sp_stack_end_is_short(end) || end == SP_STACK_FRAME_POINTERS)
+		if (!sp_stack_end_is_short(end) || end == SP_STACK_FRAME_POINTERS ||
+		    end == SP_STACK_BUSY) /* there was no user stack */
 			continue;
 		cut += samples;
 		if (samples > most) {

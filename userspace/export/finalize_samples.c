@@ -33,6 +33,7 @@ static int announce_module(struct sp_unit_writer *w, uint32_t process, uint32_t 
 		.process = rec->processes[process].row,
 		.archived = image ? image->archived : "",
 		.mapped_ns = from->time,
+		.place = image ? image->place : 0,
 	};
 	uint64_t key = (uint64_t)process << 32 | map;
 	int r = 0;
