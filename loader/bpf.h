@@ -28,7 +28,7 @@ struct sp_bpf_options {
 	unsigned max_sites;	   /* static sites, all images together */
 	unsigned stacks;	   /* enum sp_stack_mode */
 	bool kernel_stacks;
-	size_t copy_bytes; /* of the user stack, with SP_STACKS_DWARF */
+	size_t copy_bytes; /* of the user stack, where it is copied */
 };
 
 /* Loads programs and maps; nothing is attached yet. */
@@ -89,10 +89,14 @@ int sp_bpf_unwind_add_chunk(struct sp_bpf *bpf, struct sp_unwind_chunk **ret_chu
 			    uint32_t *ret_number);
 /* From now on, samples of the process image @process (as in a task event) are unwound with these
  * ranges. A forked image without ranges of its own uses those of its parent. What was found in them
- * is remembered until the next call of this: while they are in use, ranges and rows must not be changed
- * in place. */
+ * is remembered until the next call of this: while they are in use, ranges and rows must not be
+ * changed in place. */
 int sp_bpf_unwind_set_space(struct sp_bpf *bpf, uint32_t process, struct sp_unwind_space space);
 int sp_bpf_unwind_forget_space(struct sp_bpf *bpf, uint32_t process);
+
+/* From now on, with SP_STACKS_EH, samples for which tables come too late bring a copy of their
+ * stack. */
+void sp_bpf_copy_when_late(struct sp_bpf *bpf);
 
 /* Runs the sampling program on a perf event. */
 int sp_bpf_attach_sampler(struct sp_bpf *bpf, int perf_fd);
