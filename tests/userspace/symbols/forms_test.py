@@ -1,0 +1,460 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""forms_test.py - symbols of every form that debug information comes in, from real compilers.
+
+    forms_test.py LOOK_UP PROGRAMS WORK [TEST…]
+
+LOOK_UP prints as `addr2line -afi` does. Each program's plain form is compared with
+llvm-symbolizer, and the source lines with addr2line; every other form must give what the plain one
+gives. Tools that are missing skip their tests.
+"""
+import http.server
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+LOOK_UP, PROGRAMS, WORK = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
+COMPILERS = {"gcc": "g++", "clang": "clang++"}
+
+
+def run(*args, timeout=60, **how):
+    """Text of a program that must succeed."""
+    done = subprocess.run([str(a) for a in args], capture_output=True, timeout=timeout, **how)
+    if done.returncode:
+        raise AssertionError(f"{args}: {done.stderr.decode(errors='replace')[-2000:]}")
+    return done.stdout.decode(errors="replace")
+
+
+def need(*tools):
+    for tool in tools:
+        if not shutil.which(tool):
+            raise unittest.SkipTest(f"{tool} is not installed")
+
+
+def build(folder, compiler, *options, link=()):
+    """Compiles the program in @folder, with paths that do not depend on it."""
+    need(compiler, COMPILERS[compiler])
+    folder.mkdir(parents=True, exist_ok=True)
+    for source in ("weigh.c", "shapes.cpp", "main.cpp"):
+        by = compiler if source.endswith(".c") else COMPILERS[compiler]
+        run(by, "-g", "-O2", *options, f"-I{PROGRAMS}", "-c", PROGRAMS / source, "-o", source + ".o",
+            cwd=folder)
+    run(COMPILERS[compiler], "-Wl,--build-id", *options, *link, "shapes.cpp.o", "main.cpp.o", "weigh.c.o",
+        "-o", "prog", cwd=folder)
+    return folder / "prog"
+
+
+def addresses(program):
+    """Of all instructions."""
+    text = run("objdump", "-d", "--no-show-raw-insn", "-j", ".text", program)
+    return ["0x" + a for a in re.findall(r"^ +([0-9a-f]+):", text, re.M)]
+
+
+def build_id(program):
+    return re.search(r"Build ID: ([0-9a-f]+)", run("readelf", "-n", program)).group(1)
+
+
+class Known:
+    """What the program under test says: chains by address, and the sentence on the file."""
+
+    def __init__(self, program, wanted, *options, env=None):
+        done = subprocess.run([str(a) for a in (LOOK_UP, *options, program)], timeout=60, text=True,
+                              input="\n".join(wanted) + "\n", capture_output=True,
+                              env={**{k: v for k, v in os.environ.items() if k != "DEBUGINFOD_URLS"},
+                                   **(env or {})})
+        assert done.returncode == 0, done.stderr
+        self.chains = chains_of(done.stdout)
+        self.said = done.stderr.strip()
+        assert len(self.chains) == len(wanted), (len(self.chains), len(wanted), self.said)
+
+
+def chains_of(text):
+    """[[(function, "file:line"), …], …] out of what addr2line and its like print."""
+    chains = []
+    lines = iter(text.splitlines())
+    for line in lines:
+        if re.fullmatch(r"0x[0-9a-f]+", line):
+            chains.append([])
+        elif line:
+            chains[-1].append((line, re.sub(r" \(discriminator \d+\)", "", next(lines))))
+    return chains
+
+
+def where(place):
+    """A place without what tools disagree on: ways to write a path, "?" or 0, names of files that come
+    from the symbol table."""
+    file, _, line = place.rpartition(":")
+    return (os.path.normpath(file), line.replace("?", "0")) if "/" in file else ("??", "0")
+
+
+def plain(function):
+    return re.sub(r"\.(cold|part|isra|constprop|lto_priv)(\.\d+)*", "",
+                  function.replace("C1E", "C2E").replace("D1E", "D2E"))
+
+
+class Plain(unittest.TestCase):
+    def judge_by_llvm(self, program, wanted, known):
+        need("llvm-symbolizer")
+        said = run("llvm-symbolizer", "--no-demangle", "--addresses", "--functions=linkage", "--inlines",
+                   "-e", program, input="\n".join(wanted).encode())
+        judged = chains_of(re.sub(r"^(.*:\d+):\d+$", r"\1", said, flags=re.M))
+        self.assertEqual(len(judged), len(known))
+        for address, ours, theirs in zip(wanted, known, judged):
+            places = [where(p) for _, p in ours] == [where(p) for _, p in theirs]
+            names = len(ours) == len(theirs) and all(
+                plain(a) == plain(b) or (a.startswith("_Z") and b in a) or b.startswith("operator")
+                for (a, _), (b, _) in zip(ours, theirs))
+            self.assertTrue(places and names, f"{program} {address}:\n{ours}\n{theirs}")
+
+    def judge_by_addr2line(self, program, wanted, known):
+        """Source lines alone: it takes names of inner functions from elsewhere, and where no function
+        is (padding) the name of the one before."""
+        judged = chains_of(run("addr2line", "-afi", "-e", program, input="\n".join(wanted).encode()))
+        wrong = [(a, x, y) for a, x, y in zip(wanted, known, judged)
+                 if x[0][0] != "??" and [where(p) for _, p in x] != [where(p) for _, p in y]]
+        self.assertFalse(wrong[:3])
+
+    def check(self, compiler, *options, link=(), addr2line=True):
+        name = "-".join((compiler, *options)).replace("/", "")
+        program = build(WORK / name, compiler, *options, link=link)
+        wanted = addresses(program)
+        known = Known(program, wanted)
+        self.assertIn(": lines from", known.said)
+        self.assertGreater(max(map(len, known.chains)), 1 if "-O0" in options else 4)
+        self.judge_by_llvm(program, wanted, known.chains)
+        if addr2line:
+            self.judge_by_addr2line(program, wanted, known.chains)
+
+    def test_gcc(self):
+        for version in (4, 5):
+            for level in ("-O0", "-O2", "-O3"):
+                with self.subTest(version=version, level=level):
+                    # addr2line 2.40 mistakes the files of inline functions of DWARF 5, and does not
+                    # read clang's lists of ranges.
+                    self.check("gcc", f"-gdwarf-{version}", level, addr2line=version == 4)
+
+    def test_clang(self):
+        for version in (4, 5):
+            for level in ("-O0", "-O2", "-O3"):
+                with self.subTest(version=version, level=level):
+                    self.check("clang", f"-gdwarf-{version}", level, addr2line=version == 4)
+
+    def test_link_time_optimization(self):
+        self.check("gcc", "-flto", "-gdwarf-4")
+
+    def test_sections(self):
+        self.check("gcc", "-gdwarf-4", "-Os", "-ffunction-sections", link=["-Wl,--gc-sections"])
+
+
+class Forms(unittest.TestCase):
+    """Every form gives what the plain program gives."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.forms = {(c, v): None for c in COMPILERS for v in (4, 5)}
+
+    def setUp(self):
+        self.folder = WORK / self.id().rpartition(".")[2]
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+
+    def plain(self, compiler, version):
+        """(program, addresses, chains), made once."""
+        if not self.forms[compiler, version]:
+            program = build(WORK / f"plain-{compiler}-{version}", compiler, f"-gdwarf-{version}")
+            wanted = addresses(program)
+            self.forms[compiler, version] = program, wanted, Known(program, wanted).chains
+        return self.forms[compiler, version]
+
+    def each(self):
+        for compiler, version in self.forms:
+            with self.subTest(compiler=compiler, version=version):
+                yield compiler, version, *self.plain(compiler, version)
+
+    def same(self, program, wanted, chains, *options, said=": lines from", env=None):
+        known = Known(program, wanted, *options, env=env)
+        self.assertIn(said, known.said)
+        for address, ours, expected in zip(wanted, known.chains, chains):
+            self.assertEqual(ours, expected, address)
+
+    def test_compressed(self):
+        need("objcopy")
+        for _, _, program, wanted, chains in self.each():
+            for kind in ("zlib", "zlib-gnu", "zlib-gabi"):
+                out = self.folder / "prog"
+                run("objcopy", f"--compress-debug-sections={kind}", program, out)
+                self.same(out, wanted, chains)
+
+    def separate(self, program):
+        """A stripped program and its debug file, linked by name and checksum."""
+        debug, out = self.folder / "prog.debug", self.folder / "prog"
+        run("objcopy", "--only-keep-debug", program, debug)
+        run("objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", program, out)
+        return out, debug
+
+    def test_separate_files(self):
+        need("objcopy")
+        for _, _, program, wanted, chains in self.each():
+            out, debug = self.separate(program)
+            self.same(out, wanted, chains, said=f"lines from {debug}")
+            (self.folder / ".debug").mkdir(exist_ok=True)
+            debug.rename(self.folder / ".debug/prog.debug")
+            self.same(out, wanted, chains)
+            known = build_id(program)
+            by_id = self.folder / "by-id/.build-id" / known[:2]
+            by_id.mkdir(parents=True)
+            (self.folder / ".debug/prog.debug").rename(by_id / (known[2:] + ".debug"))
+            self.assertIn(": names", Known(out, wanted).said)
+            self.same(out, wanted, chains, "--debug-dir", self.folder / "by-id")
+            by_name = self.folder / "by-name"
+            by_name.mkdir()
+            (by_id / (known[2:] + ".debug")).rename(by_name / "prog.debug")
+            # The second of two directories has it.
+            self.same(out, wanted, chains, "--debug-dir", self.folder, "--debug-dir", by_name)
+            shutil.rmtree(self.folder / "by-id")
+            shutil.rmtree(by_name)
+
+    def test_wrong_checksum(self):
+        """Found by name alone, since there is no build-id: the checksum tells the wrong file."""
+        need("objcopy")
+        program, wanted, chains = self.plain("gcc", 5)
+        bare = self.folder / "bare"
+        run("objcopy", "--remove-section", ".note.gnu.build-id", program, bare)
+        out, debug = self.separate(bare)
+        self.same(out, wanted, chains)
+        with debug.open("ab") as file:
+            file.write(b"x")
+        self.assertIn(": names", Known(out, wanted).said)
+
+    def test_other_build_in_debug_dir(self):
+        need("objcopy")
+        program, wanted, _ = self.plain("gcc", 5)
+        other, _, _ = self.plain("gcc", 4)
+        out, debug = self.separate(program)
+        debug.unlink()
+        known = build_id(program)
+        by_id = self.folder / ".build-id" / known[:2]
+        by_id.mkdir(parents=True)
+        shutil.copy(other, by_id / (known[2:] + ".debug"))
+        self.assertIn(": names", Known(out, wanted, "--debug-dir", self.folder).said)
+
+    def test_stripped(self):
+        need("strip")
+        for _, _, program, wanted, chains in self.each():
+            out = self.folder / "prog"
+            run("strip", "-g", "-o", out, program)
+            known = Known(out, wanted)
+            self.assertIn(": names", known.said)
+            for ours, full in zip(known.chains, chains):
+                self.assertEqual((len(ours), ours[0][1]), (1, "??:0"))
+                # Same function, unless it is padding or one of the C runtime's.
+                if full[-1][0] != "??":
+                    self.assertEqual(plain(ours[0][0]), plain(full[-1][0]))
+
+    def test_mini_debug_info(self):
+        """A compressed symbol table in a stripped program."""
+        need("objcopy", "strip", "xz")
+        for _, _, program, wanted, _ in self.each():
+            mini, out = self.folder / "mini", self.folder / "prog"
+            run("objcopy", "--strip-debug", program, mini)
+            run("xz", "-f", mini)
+            run("objcopy", "--strip-all", f"--add-section=.gnu_debugdata={mini}.xz", program, out)
+            names = {c[0][0] for c in Known(out, wanted).chains}
+            self.assertIn("_ZN6shapes4areaERKSt6vectorIdSaIdEEPVd", names)
+            self.assertIn("main", names)
+
+    def test_dwz(self):
+        need("dwz")
+        for compiler, version, program, wanted, chains in self.each():
+            if (compiler, version) == ("clang", 5):
+                continue  # dwz 0.15 does not know .debug_addr
+            out = self.folder / "prog"
+            run("dwz", program, "-o", out)
+            self.same(out, wanted, chains)
+
+    def test_dwz_common_file(self):
+        """What two programs have in common is in a third file (.gnu_debugaltlink)."""
+        need("dwz")
+        for compiler, version, program, wanted, chains in self.each():
+            if (compiler, version) == ("clang", 5):
+                continue
+            first, second = self.folder / "prog", self.folder / "other"
+            shutil.copy(program, first)
+            shutil.copy(program, second)
+            run("dwz", "-m", self.folder / "common", first, second)
+            self.same(first, wanted, chains)
+
+    def split(self, compiler, version):
+        return build(self.folder / f"split-{compiler}-{version}", compiler, f"-gdwarf-{version}", "-gsplit-dwarf")
+
+    def test_split(self):
+        for compiler, version, _, wanted, chains in self.each():
+            self.same(self.split(compiler, version), wanted, chains)
+
+    def test_split_package(self):
+        for compiler, version, _, wanted, chains in self.each():
+            # binutils' dwp does not know DWARF 5, llvm-dwp 14 not gcc's.
+            tools = ["llvm-dwp"] if version == 5 else ["dwp", "llvm-dwp"]
+            for tool in tools if (compiler, version) != ("gcc", 5) else ():
+                need(tool)
+                program = self.split(compiler, version)
+                run(tool, "-e", program, "-o", f"{program}.dwp", cwd=program.parent)
+                for file in program.parent.glob("*.dwo"):
+                    file.unlink()
+                self.same(program, wanted, chains)
+
+    def test_split_lost(self):
+        program = self.split("gcc", 5)
+        for file in program.parent.glob("*.dwo"):
+            file.unlink()
+        known = Known(program, self.plain("gcc", 5)[1])
+        self.assertIn("cannot be found", known.said)
+        self.assertIn("shapes.cpp:", str(known.chains))
+
+    def test_rebuilt(self):
+        """Another build is refused, and a copy that was archived is taken."""
+        program, wanted, chains = self.plain("gcc", 5)
+        other, _, _ = self.plain("gcc", 4)
+        recorded = build_id(program)
+        known = Known(other, wanted, "--build-id", recorded)
+        self.assertIn(f"changed: its build-id is {build_id(other)}, that of the recording {recorded}", known.said)
+        self.assertEqual({str(c) for c in known.chains}, {str([("??", "??:0")])})
+        self.same(other, wanted, chains, "--build-id", recorded, "--copy", program)
+        gone = self.folder / "gone"
+        self.assertIn("missing", Known(gone, wanted, "--build-id", recorded).said)
+        self.same(gone, wanted, chains, "--build-id", recorded, "--copy", program)
+        # Without a build-id the copy is surer than what now has the name.
+        self.same(other, wanted, chains, "--copy", program)
+
+
+class Server:
+    """A debuginfod server, or something that pretends to be one. @answer: (handler, id, kind)."""
+
+    def __init__(self, answer):
+        self.asked = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(handler):
+                _, _, known, kind = handler.path.split("/", 3)
+                self.asked.append((known, kind))
+                answer(handler, known, kind)
+
+            def log_message(handler, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def stop(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def send(handler, content):
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(content)))
+    handler.end_headers()
+    handler.wfile.write(content)
+
+
+class Debuginfod(unittest.TestCase):
+    def setUp(self):
+        need("objcopy")
+        self.folder = WORK / self.id().rpartition(".")[2]
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.program = build(self.folder, "gcc")
+        self.wanted = addresses(self.program)
+        self.chains = Known(self.program, self.wanted).chains
+        self.known = build_id(self.program)
+        self.stripped = self.folder / "stripped"
+        run("objcopy", "--strip-debug", self.program, self.stripped)
+        debug = self.folder / "prog.debug"
+        run("objcopy", "--only-keep-debug", self.program, debug)
+        self.content = debug.read_bytes()
+        debug.unlink()
+
+    def look_up(self, url, *options, program=None):
+        return Known(program or self.stripped, self.wanted, "--build-id", self.known, *options,
+                     env={"DEBUGINFOD_URLS": url, "DEBUGINFOD_CACHE_PATH": str(self.folder / "cache"),
+                          "DEBUGINFOD_VERBOSE": "", "HOME": str(self.folder)})
+
+    def serve(self, answer):
+        server = Server(answer)
+        self.addCleanup(server.stop)
+        return server
+
+    def right(self, handler, known, _):
+        send(handler, self.content) if known == self.known else handler.send_error(404)
+
+    def test_found(self):
+        server = self.serve(self.right)
+        known = self.look_up(server.url)
+        self.assertIn(": lines from", known.said)
+        self.assertEqual(known.chains, self.chains)
+        self.assertEqual(server.asked, [(self.known, "debuginfo")])
+        # The second time it is in the cache.
+        self.assertEqual(self.look_up(server.url).chains, self.chains)
+        self.assertEqual(len(server.asked), 1)
+
+    def test_program_is_gone(self):
+        known = self.look_up(self.serve(self.right).url, program=self.folder / "gone")
+        self.assertEqual(known.chains, self.chains)
+
+    def test_not_asked(self):
+        server = self.serve(self.right)
+        self.assertIn(": names", self.look_up(server.url, "--no-debuginfod").said)
+        self.assertIn(": names", self.look_up("").said)
+        self.assertEqual(self.look_up(server.url, program=self.program).chains, self.chains)
+        self.assertEqual(server.asked, [])
+
+    def test_has_nothing(self):
+        server = self.serve(lambda handler, *_: handler.send_error(404))
+        known = self.look_up(server.url)
+        self.assertIn("names: debuginfod has nothing for its build-id", known.said)
+        self.assertIn("main", str(known.chains))  # of the symbol table
+        asked = len(server.asked)
+        self.look_up(server.url)
+        self.assertEqual(len(server.asked), asked, "the miss was not remembered")
+
+    def test_hangs(self):
+        server = self.serve(lambda *_: time.sleep(30))
+        before = time.monotonic()
+        known = self.look_up(server.url, "--debuginfod-timeout", "1")
+        self.assertLess(time.monotonic() - before, 10)
+        self.assertIn("debuginfod did not answer in time", known.said)
+
+    def test_gone(self):
+        server = Server(self.right)
+        server.stop()
+        before = time.monotonic()
+        known = self.look_up(server.url)
+        self.assertLess(time.monotonic() - before, 15)
+        self.assertIn("names: debuginfod", known.said)
+
+    def test_garbage(self):
+        server = self.serve(lambda handler, *_: send(handler, b"\x7fELF" + bytes(range(256)) * 50))
+        known = self.look_up(server.url)
+        self.assertIn("names: ", known.said)
+        self.assertNotIn("lines from", known.said)
+
+    def test_another_build(self):
+        """A file that has another build-id than was asked for is not used."""
+        other = build(self.folder / "other", "gcc", "-DOTHER", "-O1").read_bytes()
+        known = self.look_up(self.serve(lambda handler, *_: send(handler, other)).url)
+        self.assertIn("names: ", known.said)
+        self.assertIn("its build-id is", known.said)
+
+
+if __name__ == "__main__":
+    WORK.mkdir(parents=True, exist_ok=True)
+    result = unittest.main(argv=[sys.argv[0], *sys.argv[4:]], exit=False).result
+    # A form that was not tried is told, by CTest.
+    sys.exit(1 if not result.wasSuccessful() else 77 if result.skipped else 0)
