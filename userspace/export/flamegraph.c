@@ -283,17 +283,32 @@ static int put_head(const struct drawing *drawing, uint32_t height)
 	fputs("<title>", out);
 	r = put_text(out, options->title ? options->title : "Flame graph", MAX_TEXT);
 	fprintf(out, "</title>\n<style>%s</style>\n", sp_flamegraph_css);
-	fprintf(out, "<rect id=\"paper\" width=\"%d\" height=\"%" PRIu32 "\"/>\n", (int)WIDTH,
-		height);
-	fputs("<text id=\"heading\" x=\"10\" y=\"22\">", out);
-	if (r == 0)
-		r = put_text(out, options->title ? options->title : "Flame graph", 200);
+	fprintf(out, "<rect class=\"paper\" width=\"100%%\" height=\"%" PRIu32 "\"/>\n", height);
+	return r;
+}
+
+/* What stays in sight while the frames are scrolled: drawn after them. */
+static int put_edges(const struct drawing *drawing, uint32_t height)
+{
+	const struct sp_flamegraph_options *options = drawing->options;
+	FILE *out = drawing->out;
+	int r = 0;
+
+	fprintf(out,
+		"<g id=\"head\"><rect class=\"paper\" width=\"100%%\" height=\"%d\"/>\n"
+		"<text id=\"heading\" x=\"10\" y=\"22\">",
+		TOP - 2);
+	r = put_text(out, options->title ? options->title : "Flame graph", 200);
 	fputs("</text>\n<text id=\"about\" x=\"10\" y=\"37\">", out);
 	if (r == 0 && options->subtitle)
 		r = put_text(out, options->subtitle, 300);
 	fputs("</text>\n", out);
 	put_legend(drawing);
-	fprintf(out, "<text id=\"details\" x=\"10\" y=\"%" PRIu32 "\"></text>\n", height - 10);
+	fprintf(out,
+		"</g>\n<g id=\"foot\"><rect class=\"paper\" y=\"%" PRIu32
+		"\" width=\"100%%\" height=\"%d\"/>"
+		"<text id=\"details\" x=\"10\" y=\"%" PRIu32 "\"></text></g>\n",
+		height - BOTTOM + 4, BOTTOM - 4, height - 10);
 	return r;
 }
 
@@ -301,17 +316,22 @@ int sp_write_flamegraph(const struct sp_calltree *tree, const struct sp_flamegra
 			FILE *out, uint64_t *ret_left_out)
 {
 	struct drawing drawing = {.tree = tree, .options = options, .out = out};
+	uint32_t height;
 	int r;
 
 	drawing.all = sp_calltree_node(tree, 0)->samples;
 	if (!drawing.all)
 		drawing.all = 1;
 	measure(&drawing, 0, 0);
-	r = put_head(&drawing, TOP + ROW * drawing.levels + BOTTOM);
+	height = TOP + ROW * drawing.levels + BOTTOM;
+	r = put_head(&drawing, height);
 	fputs("<g id=\"frames\">\n", out);
 	if (r == 0)
 		r = draw(&drawing, 0, 0, 0);
-	fprintf(out, "</g>\n<script><![CDATA[\n%s]]></script>\n</svg>\n", sp_flamegraph_js);
+	fputs("</g>\n", out);
+	if (r == 0)
+		r = put_edges(&drawing, height);
+	fprintf(out, "<script><![CDATA[\n%s]]></script>\n</svg>\n", sp_flamegraph_js);
 	if (r == 0 && ferror(out))
 		r = errno ? -errno : -EIO;
 	if (r == 0 && ret_left_out)

@@ -12,7 +12,8 @@
 	const all = Number(svg.dataset.all), levels = Number(svg.dataset.levels);
 	const row = Number(svg.dataset.row), above = Number(svg.dataset.top);
 	const inverted = svg.dataset.inverted === "1";
-	const details = svg.querySelector("#details"), paper = svg.querySelector("#paper");
+	const details = svg.querySelector("#details");
+	const head = svg.querySelector("#head"), foot = svg.querySelector("#foot");
 	const height = Number(svg.getAttribute("height"));
 	let width = Number(svg.getAttribute("width")), letter = 7.2;
 	let zoomed, here, tools, field, status, reset;
@@ -74,10 +75,20 @@
 			width = Math.max(400, document.documentElement.clientWidth || window.innerWidth || width);
 		svg.setAttribute("width", width);
 		svg.setAttribute("viewBox", "0 0 " + width + " " + height);
-		paper.setAttribute("width", width);
 		if (tools)
 			tools.setAttribute("width", Math.max(10, width - 20));
 		frames.forEach(place);
+		stick();
+	}
+
+	/* Heading and details stay in sight. */
+	function stick() {
+		const from = Math.max(0, window.scrollY || 0);
+
+		if (!alone)
+			return;
+		head.setAttribute("transform", "translate(0 " + from + ")");
+		foot.setAttribute("transform", "translate(0 " + Math.min(0, from + window.innerHeight - height) + ")");
 	}
 
 	/* ---- what is said ---- */
@@ -205,7 +216,7 @@
 		reset.textContent = "reset";
 		bar.append(status, field, reset);
 		tools.append(bar);
-		svg.insertBefore(tools, details);
+		head.append(tools);
 		field.addEventListener("input", () => search(field.value));
 		reset.addEventListener("click", clear);
 	}
@@ -290,4 +301,10 @@
 	svg.addEventListener("mouseover", event => describe(frameOf(event) || (zoomed === root ? null : zoomed)));
 	document.addEventListener("keydown", press);
 	window.addEventListener("resize", layOut);
+	window.addEventListener("scroll", stick);
+	stick();
+	/* What calls all others is at the bottom. Not at once: who takes a picture of the whole page takes it from the
+	 * top, when it was loaded. */
+	if (alone && !inverted)
+		window.addEventListener("load", () => window.setTimeout(() => window.scrollTo(0, height), 100));
 })();

@@ -117,7 +117,11 @@ svg.clientWidth = 1000;
 document.documentElement = svg;
 document.currentScript = null;
 document.createElementNS = (space, tag) => new Element(tag);
-window.innerWidth = 1000;
+Object.assign(window, {innerWidth: 1000, innerHeight: 100, scrollY: 0, setTimeout: run => run(),
+	scrollTo(x, y) {
+		this.scrollY = y - 100;
+		this.dispatch("scroll", {});
+	}});
 new Function("document", "window", fs.readFileSync(process.argv[3], "utf8"))(document, window);
 
 /* ---- what it must do ---- */
@@ -145,10 +149,8 @@ function find(...names) {
 }
 
 const [root] = frames;
-names_from_root: {
-	/* The root's tooltip has no kind. */
-	root.querySelector("title").textContent = root.querySelector("title").textContent.replace(/^all\n/, "all (all)\n");
-}
+/* The root's tooltip has no kind: find() wants one. */
+root.querySelector("title").textContent = root.querySelector("title").textContent.replace(/^all\n/, "all (all)\n");
 const x = g => Number(g.querySelector("rect").attributes.x);
 const w = g => Number(g.querySelector("rect").attributes.width);
 const shown = g => !g.classList.contains("gone");
@@ -165,6 +167,16 @@ assert.ok(Math.abs(w(region) - 800) < 1 && Math.abs(w(leaf) - 600) < 1 && Math.a
 assert.ok(frames.every(shown));
 assert.strictEqual(solve.querySelector("text").textContent, "solve");
 assert.ok(button.disabled);
+
+/* Of a picture higher than the window the bottom is shown; heading and details move along. */
+const height = Number(svg.attributes.height);
+window.dispatch("load", {});
+assert.strictEqual(svg.querySelector("#head").attributes.transform, `translate(0 ${height - 100})`);
+assert.strictEqual(svg.querySelector("#foot").attributes.transform, "translate(0 0)");
+window.scrollY = 0;
+window.dispatch("scroll", {});
+assert.strictEqual(svg.querySelector("#head").attributes.transform, "translate(0 0)");
+assert.strictEqual(svg.querySelector("#foot").attributes.transform, `translate(0 ${100 - height})`);
 
 /* A click zooms: what is inside fills the width, what called it stays as a bar, the rest goes. */
 svg.dispatch("click", {target: solve.querySelector("rect")});

@@ -420,8 +420,8 @@ def test_flamegraph(test):
         for i in range(len(key) + 1):
             down[key[:i]] += n
     same(found, down, "frames")
-    texts = [text.text for text in root.iter(SVG + "text")]
-    same(texts[0], "<Title> & more", "heading")
+    texts = [text.text for text in root.iter(SVG + "text") if text.get("id") == "heading"]
+    same(texts, ["<Title> & more"], "heading")
     _, narrow = svg_of(test, path, "--min", "1")
     same(len(frames_of(narrow)) < len(frames_of(root)), True, "--min")
     _, inverted = svg_of(test, path, "--inverted", "--min", "0")
