@@ -28,7 +28,7 @@ if os.environ.get("SP_DIFFERENTIAL_INSIDE") == "1":
 ADDED = ("source", "trace_format_version", "label", "start_time_ns", "mpi_size", "written_by")
 COMPUTED = ("id", "parent", "depth", "child_ns")
 FORMATS = ("spt", "theirs", "raw", "ours", "json")
-REFERENCES = ("threads", "modules", "processes", "sites")
+REFERENCES = ("threads", "modules", "processes", "sites", "kernel_symbols")
 
 
 class Test:
@@ -84,7 +84,7 @@ class Test:
         for table in ("threads", "tasks", "perf_events", "line_profiles", "likwid", "likwid_environments"):
             out[table] = own(table)
         out["threads"] = [one | {"process": moved(one["process"], "processes")} for one in out["threads"]]
-        for table in ("modules", "processes", "sites"):
+        for table in ("modules", "processes", "sites", "kernel_symbols"):
             out[table] = dump[table][before[table]:before[table] + len(getattr(held, table))]
         out["modules"] = [one | {"process": moved(one["process"], "processes")} for one in out["modules"]]
         out["sites"] = [one | {"region": local(one["region"])} for one in out["sites"]]

@@ -22,7 +22,7 @@ COLUMNS = ("start_times_ns", "end_times_ns", "_gpu_durations", "call_ids", "pare
            "await_times_ns")
 # What a document has no place for, or says of itself.
 OURS_ALONE = {"format", "version", "trace_version", "compressed", "columns", "n_samples", "samples", "ticks", "hz",
-              "rows", "threads", "sites", "modules", "processes", "losses", "cuts", "clocks", "frames"}
+              "rows", "threads", "sites", "modules", "processes", "losses", "cuts", "clocks", "kernel_symbols", "frames"}
 
 
 class Judge:
