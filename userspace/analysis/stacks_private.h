@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * stacks_private.h - what stacks.c, which keeps, stacks_read.c, which reads files, and
- * stacks_calls.c, which finds out in which calls samples were, share.
+ * stacks_private.h - what stacks.c, which keeps, stacks_names.c, which names, stacks_read.c, which
+ * reads files, stacks_space.c, which finds what addresses are of, and stacks_calls.c, which finds
+ * out in which calls samples were, share.
  */
 #ifndef SP_ANALYSIS_STACKS_PRIVATE_H
 #define SP_ANALYSIS_STACKS_PRIVATE_H
@@ -10,6 +11,8 @@
 #include "userspace/base/hash.h"
 #include "userspace/base/idmap.h"
 #include "userspace/base/pool.h"
+
+#define SP_STACKS_MAX_NUMBER (UINT32_MAX - 1)
 
 /* The first places, which are in no module. */
 enum sp_stacks_special {
@@ -84,6 +87,59 @@ int sp_stacks_add_callers(struct sp_stacks *stacks, const uint32_t *places, uint
 			  unsigned end, uint32_t *ret_callers);
 int sp_stacks_add_sample(struct sp_stacks *stacks, uint32_t regions, uint32_t callers,
 			 uint32_t place);
+
+/* A mapping of a process. */
+struct sp_stacks_mapping {
+	uint64_t start, end, reach, since; /* reach: highest end of those up to it */
+	uint32_t module;		   /* row */
+};
+
+/* The mappings of a process, by start; the times at which what an address means changes. */
+struct sp_stacks_process {
+	struct sp_stacks_mapping *mappings;
+	size_t n, room;
+	uint64_t *changes; /* ascending */
+	size_t n_changes;
+};
+
+struct sp_stacks_space {
+	uint32_t process; /* index, of the file's processes */
+	uint32_t rank;
+	uint64_t time; /* in it */
+	struct sp_idmap place_by_address;
+};
+
+struct sp_stacks_kernel {
+	uint32_t rank; /* UINT32_MAX any */
+	uint64_t address, end;
+	const char *name;
+};
+
+/* stacks_space.c: what the addresses of a file's stacks are. Zero it to begin. */
+struct sp_stacks_spaces {
+	struct sp_stacks *stacks;
+	struct sp_sample_modules modules;
+	const struct sp_thread_row *threads;
+	size_t n_threads;
+	struct sp_stacks_process *processes; /* rows of the processes; then two more: */
+	size_t n_processes;		     /* all mappings, and those of unknown processes */
+	struct sp_stacks_space *spaces;
+	size_t n_spaces, spaces_room;
+	struct sp_idmap space_by_key;	 /* process (or rank), and which of its times */
+	struct sp_stacks_kernel *kernel; /* by rank, address */
+	size_t n_kernel;
+};
+
+/* Frees what was read of a file; also after a failed read. */
+void sp_stacks_spaces_done(struct sp_stacks_spaces *spaces);
+int sp_stacks_spaces_read(struct sp_stacks_spaces *spaces, struct sp_stacks *stacks,
+			  struct sp_profile *profile, struct sp_error *error);
+/* The space of a sample's addresses. */
+int sp_stacks_spaces_find(struct sp_stacks_spaces *spaces, const struct sp_sample_row *sample,
+			  uint32_t *ret_space);
+/* The place of an address in a space. */
+int sp_stacks_spaces_place(struct sp_stacks_spaces *spaces, uint32_t number, uint64_t address,
+			   bool kernel, uint32_t *ret_place);
 
 /* stacks_calls.c: the regions of a file's sampled calls. */
 struct sp_stacks_calls;

@@ -3,9 +3,7 @@
  * stacks_read.c - streams the samples of files into distinct stacks.
  *
  * What a sample costs is one hash over its callers' addresses as they stand in the file, and three
- * look-ups. Only a chain that was not seen before is looked at frame by frame. An address means
- * something in a space alone: a process, or, where one mapping took the place of another, one of
- * the times between such changes.
+ * look-ups. Only a chain that was not seen before is looked at frame by frame.
  *
  * Invariant: places of callers are those of their calls (the address before the one to return to),
  * those of what was interrupted are the addresses themselves.
@@ -18,30 +16,7 @@
 #include "userspace/base/cleanup.h"
 
 #define RAW_WORDS ((size_t)32 << 20) /* addresses kept to find stacks again */
-#define EPOCH_BITS 28		     /* changes of mappings that are told apart */
-#define MAX_OVER 1024		     /* mappings looked at for an address */
 #define FRAMES ((size_t)256 << 10)   /* read at a time; more where one stack has more */
-
-/* A mapping of a process. */
-struct mapping {
-	uint64_t start, end, reach, since; /* reach: highest end of those up to it */
-	uint32_t module;		   /* row */
-};
-
-/* The mappings of a process, by start; the times at which what an address means changes. */
-struct process {
-	struct mapping *mappings;
-	size_t n, room;
-	uint64_t *changes; /* ascending */
-	size_t n_changes;
-};
-
-struct space {
-	uint32_t process; /* index, of the file's processes */
-	uint32_t rank;
-	uint64_t time; /* in it */
-	struct sp_idmap place_by_address;
-};
 
 /* What a chain of callers is made of in the file. */
 struct raw_key {
@@ -56,27 +31,12 @@ struct raw {
 	uint32_t callers;
 };
 
-struct kernel {
-	uint32_t rank; /* UINT32_MAX any */
-	uint64_t address, end;
-	const char *name;
-};
-
 struct reading {
 	struct sp_stacks *stacks;
 	const struct sp_sample_files *files;
 	uint32_t *regions;
-	struct sp_sample_modules modules;
 	struct sp_stacks_calls *calls;
-	const struct sp_thread_row *threads;
-	size_t n_threads;
-	struct process *processes; /* rows of the processes; then two more: */
-	size_t n_processes;	   /* all mappings, and those of unknown processes */
-	struct space *spaces;
-	size_t n_spaces, spaces_room;
-	struct sp_idmap space_by_key; /* rank's and process's, then time's numbers */
-	struct kernel *kernel;	      /* by rank, address */
-	size_t n_kernel;
+	struct sp_stacks_spaces spaces;
 
 	struct raw *raws;
 	size_t n_raws, raws_room;
@@ -104,308 +64,23 @@ static void forget_raws(struct reading *reading)
 /* Frees what belongs to one file. */
 static void file_done(struct reading *reading)
 {
-	for (size_t i = 0; reading->processes && i < reading->n_processes + 2; i++) {
-		free(reading->processes[i].mappings);
-		free(reading->processes[i].changes);
-	}
-	for (size_t i = 0; i < reading->n_spaces; i++)
-		sp_idmap_free(&reading->spaces[i].place_by_address);
-	sp_idmap_clear(&reading->space_by_key);
-	sp_sample_modules_done(&reading->modules);
+	sp_stacks_spaces_done(&reading->spaces);
 	sp_stacks_calls_free(reading->calls);
-	free(reading->processes);
 	free(reading->regions);
-	free(reading->kernel);
 	reading->calls = NULL;
-	reading->processes = NULL;
 	reading->regions = NULL;
-	reading->kernel = NULL;
-	reading->n_kernel = reading->n_spaces = 0;
 	forget_raws(reading);
 }
 
 static void reading_done(struct reading *reading)
 {
 	file_done(reading);
-	sp_idmap_free(&reading->space_by_key);
 	sp_hash_free(&reading->raw_by_key);
-	free(reading->spaces);
 	free(reading->raws);
 	free(reading->words);
 	free(reading->offsets);
 	free(reading->frames);
 	free(reading->places);
-}
-
-/* ---- what is where ---- */
-
-static int compare_mappings(const void *a, const void *b)
-{
-	const struct mapping *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	if (x->since != y->since)
-		return x->since < y->since ? -1 : 1;
-	return (x->module > y->module) - (x->module < y->module);
-}
-
-static int compare_times(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Sorts a process's mappings, and finds the times at which one takes another's place. */
-static int sort_process(struct process *process)
-{
-	size_t n = 0;
-
-	if (!process->n)
-		return 0;
-	qsort(process->mappings, process->n, sizeof(*process->mappings), compare_mappings);
-	process->changes = calloc(process->n, sizeof(*process->changes));
-	if (!process->changes)
-		return -ENOMEM;
-	for (size_t from = 0, to; from < process->n; from = to) {
-		uint64_t reach = process->mappings[from].end;
-
-		/* Those that lie over one another, if only through others. */
-		for (to = from;
-		     to < process->n && (to == from || process->mappings[to].start < reach); to++) {
-			if (process->mappings[to].end > reach)
-				reach = process->mappings[to].end;
-			process->mappings[to].reach = reach;
-		}
-		for (size_t i = from; to - from > 1 && i < to; i++)
-			process->changes[n++] = process->mappings[i].since;
-	}
-	qsort(process->changes, n, sizeof(*process->changes), compare_times);
-	for (size_t i = 0; i < n; i++)
-		if (!process->n_changes ||
-		    process->changes[process->n_changes - 1] != process->changes[i])
-			process->changes[process->n_changes++] = process->changes[i];
-	return 0;
-}
-
-static int add_mapping(struct process *process, const struct sp_module_row *row, uint32_t number)
-{
-	struct mapping *mapping = sp_array_add(&process->mappings, &process->n, &process->room);
-
-	if (!mapping)
-		return -ENOMEM;
-	*mapping = (struct mapping){
-		.start = row->start, .end = row->end, .since = row->mapped_ns, .module = number};
-	return 0;
-}
-
-static int read_mappings(struct reading *reading, struct sp_profile *profile,
-			 struct sp_error *error)
-{
-	const struct sp_process_row *rows;
-	int r = sp_profile_processes(profile, &rows, &reading->n_processes, error);
-
-	if (r < 0)
-		return r;
-	reading->processes = calloc(reading->n_processes + 2, sizeof(*reading->processes));
-	if (!reading->processes)
-		return out_of_memory(error);
-	for (size_t i = 0; r == 0 && i < reading->modules.n; i++) {
-		const struct sp_module_row *row = &reading->modules.rows[i];
-
-		size_t process = row->process < reading->n_processes ? row->process
-								     : reading->n_processes + 1;
-
-		r = add_mapping(&reading->processes[process], row, (uint32_t)i);
-		if (r == 0)
-			r = add_mapping(&reading->processes[reading->n_processes], row,
-					(uint32_t)i);
-	}
-	for (size_t i = 0; r == 0 && i < reading->n_processes + 2; i++)
-		r = sort_process(&reading->processes[i]);
-	return r < 0 ? out_of_memory(error) : 0;
-}
-
-/* The mapping that held an address at a time: of several the last before it, else the first after
- * it. */
-static uint32_t find_module(const struct process *process, uint64_t address, uint64_t time)
-{
-	const struct mapping *best = NULL;
-	size_t low = 0, high = process->n;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (process->mappings[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (int steps = 0; low-- > 0 && process->mappings[low].reach > address && steps < MAX_OVER;
-	     steps++) {
-		const struct mapping *mapping = &process->mappings[low];
-
-		if (mapping->end <= address)
-			continue;
-		if (!best ||
-		    (mapping->since <= time ? best->since > time || mapping->since > best->since
-					    : best->since > time && mapping->since < best->since))
-			best = mapping;
-	}
-	return best ? best->module : SP_STACKS_NONE;
-}
-
-static int compare_kernel(const void *a, const void *b)
-{
-	const struct kernel *x = a, *y = b;
-
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return (x->address > y->address) - (x->address < y->address);
-}
-
-static int read_kernel(struct reading *reading, struct sp_profile *profile, struct sp_error *error)
-{
-	const struct sp_kernel_symbol_row *rows;
-	int r = sp_profile_kernel_symbols(profile, &rows, &reading->n_kernel, error);
-
-	if (r < 0) {
-		reading->n_kernel = 0;
-		return r;
-	}
-	reading->kernel = calloc(reading->n_kernel + 1, sizeof(*reading->kernel));
-	if (!reading->kernel)
-		return out_of_memory(error);
-	for (size_t i = 0; i < reading->n_kernel; i++)
-		reading->kernel[i] =
-			(struct kernel){rows[i].rank, rows[i].address, rows[i].end, rows[i].name};
-	if (reading->n_kernel)
-		qsort(reading->kernel, reading->n_kernel, sizeof(*reading->kernel), compare_kernel);
-	return 0;
-}
-
-static const struct kernel *find_kernel(const struct reading *reading, uint32_t rank,
-					uint64_t address)
-{
-	struct kernel key = {.rank = rank, .address = address};
-	size_t low = 0, high = reading->n_kernel;
-	const struct kernel *found;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (compare_kernel(&reading->kernel[middle], &key) <= 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	found = low ? &reading->kernel[low - 1] : NULL;
-	if (found && found->rank == rank && (!found->end || address < found->end) && found->name[0])
-		return found;
-	return rank == UINT32_MAX ? NULL : find_kernel(reading, UINT32_MAX, address);
-}
-
-/* ---- spaces and places ---- */
-
-/* How many changes of a process's mappings there were before a time. */
-static size_t epoch_of(const struct process *process, uint64_t time)
-{
-	size_t low = 0, high = process->n_changes;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (process->changes[middle] <= time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* A sample's process: its thread's, else its module's, else any. */
-static uint32_t process_of(const struct reading *reading, const struct sp_sample_row *sample)
-{
-	uint32_t process = UINT32_MAX;
-
-	if (sample->thread >= 0 && (uint64_t)sample->thread < reading->n_threads)
-		process = reading->threads[sample->thread].process;
-	if (process >= reading->n_processes && sample->module >= 0 &&
-	    (uint64_t)sample->module < reading->modules.n)
-		process = reading->modules.rows[sample->module].process;
-	return process < reading->n_processes ? process : (uint32_t)reading->n_processes;
-}
-
-static int find_space(struct reading *reading, const struct sp_sample_row *sample,
-		      uint32_t *ret_space)
-{
-	uint32_t process = process_of(reading, sample), number;
-	size_t epoch = epoch_of(&reading->processes[process], sample->time_ns);
-	/* A process is of one rank; where it is unknown, the rank still says whose kernel it is. */
-	uint64_t key =
-		process < reading->n_processes ? process : (uint64_t)process + 1 + sample->rank;
-	struct space *space;
-
-	key = key << EPOCH_BITS | (epoch & (((uint64_t)1 << EPOCH_BITS) - 1));
-
-	number = sp_idmap_get(&reading->space_by_key, key);
-	if (number == SP_IDMAP_NONE) {
-		number = (uint32_t)reading->n_spaces;
-		if (sp_idmap_set(&reading->space_by_key, key, number) < 0)
-			return -ENOMEM;
-		space = sp_array_add(&reading->spaces, &reading->n_spaces, &reading->spaces_room);
-		if (!space)
-			return -ENOMEM;
-		*space = (struct space){
-			.process = process, .rank = sample->rank, .time = sample->time_ns};
-	}
-	*ret_space = number;
-	return 0;
-}
-
-static int new_place(struct reading *reading, const struct space *space, uint64_t address,
-		     bool kernel, uint32_t *ret_place)
-{
-	const struct kernel *symbol;
-	uint32_t module;
-
-	if (kernel) {
-		symbol = find_kernel(reading, space->rank, address);
-		if (symbol)
-			return sp_stacks_add_kernel_place(reading->stacks, symbol->name, ret_place);
-		*ret_place = SP_STACKS_KERNEL;
-		return 0;
-	}
-	module = find_module(&reading->processes[space->process], address, space->time);
-	if (module == SP_STACKS_NONE)
-		module = find_module(&reading->processes[reading->n_processes + 1], address,
-				     space->time);
-	if (module == SP_STACKS_NONE) {
-		*ret_place = SP_STACKS_JIT;
-		return 0;
-	}
-	return sp_stacks_add_place(reading->stacks, reading->modules.numbers[module],
-				   address - reading->modules.biases[module], ret_place);
-}
-
-static int find_place(struct reading *reading, uint32_t number, uint64_t address, bool kernel,
-		      uint32_t *ret_place)
-{
-	struct space *space = &reading->spaces[number];
-	/* Addresses of the kernel have their highest bit set, those of programs do not. */
-	uint64_t key = kernel ? address | (uint64_t)1 << 63 : address & ~((uint64_t)1 << 63);
-	uint32_t place = sp_idmap_get(&space->place_by_address, key);
-	int r = 0;
-
-	if (place == SP_IDMAP_NONE) {
-		r = new_place(reading, space, address, kernel, &place);
-		if (r == 0)
-			r = sp_idmap_set(&space->place_by_address, key, place);
-	}
-	if (r == 0)
-		*ret_place = place;
-	return r;
 }
 
 /* ---- chains ---- */
@@ -425,7 +100,8 @@ static int make_callers(struct reading *reading, const struct raw_key *key, cons
 		bool interrupted = number == 0 || (!kernel && user == 0) ||
 				   (!kernel && user < 32 && key->signals >> user & 1);
 		uint64_t address = words[i] - (!interrupted && words[i]);
-		int r = find_place(reading, key->space, address, kernel, &places[i]);
+		int r = sp_stacks_spaces_place(&reading->spaces, key->space, address, kernel,
+					       &places[i]);
 
 		if (r < 0)
 			return r;
@@ -513,12 +189,12 @@ static int lone_place(struct reading *reading, const struct sp_sample_row *sampl
 {
 	size_t module = (size_t)sample->module;
 
-	if (sample->module < 0 || module >= reading->modules.n) {
+	if (sample->module < 0 || module >= reading->spaces.modules.n) {
 		*ret_place = sample->ip ? SP_STACKS_NOWHERE : SP_STACKS_NONE;
 		return 0;
 	}
-	return sp_stacks_add_place(reading->stacks, reading->modules.numbers[module],
-				   sample->ip - reading->modules.biases[module], ret_place);
+	return sp_stacks_add_place(reading->stacks, reading->spaces.modules.numbers[module],
+				   sample->ip - reading->spaces.modules.biases[module], ret_place);
 }
 
 static int add_sample(struct reading *reading, const struct sp_sample_row *sample,
@@ -541,7 +217,7 @@ static int add_sample(struct reading *reading, const struct sp_sample_row *sampl
 	if (region != SP_STACKS_NONE && regions == SP_STACKS_NONE)
 		r = sp_stacks_add_regions(reading->stacks, SP_STACKS_NONE, region, &regions);
 	if (r == 0)
-		r = find_space(reading, sample, &key.space);
+		r = sp_stacks_spaces_find(&reading->spaces, sample, &key.space);
 	if (r == 0 && !n)
 		r = lone_place(reading, sample, &lone);
 	if (r == 0 && !n && in_kernel && lone != SP_STACKS_NONE) {
@@ -557,7 +233,8 @@ static int add_sample(struct reading *reading, const struct sp_sample_row *sampl
 		r = find_callers(reading, &key, frames + !in_kernel, &callers);
 		place = SP_STACKS_KERNEL;
 		if (r == 0 && !in_kernel)
-			r = find_place(reading, key.space, frames[0], key.kernel > 0, &place);
+			r = sp_stacks_spaces_place(&reading->spaces, key.space, frames[0],
+						   key.kernel > 0, &place);
 		/* Files without mappings still say in which module the sample was. */
 		if (r == 0 && place == SP_STACKS_JIT && sample->module >= 0 &&
 		    frames[0] == sample->ip)
@@ -649,13 +326,7 @@ static int begin_file(void *data, struct sp_profile *profile, struct sp_error *e
 		if (sp_pool_number(reading->stacks->names, sp_profile_region(profile, i),
 				   &reading->regions[i]) < 0)
 			return out_of_memory(error);
-	r = sp_sample_modules_read(profile, reading->stacks->symbols, &reading->modules, error);
-	if (r == 0)
-		r = read_mappings(reading, profile, error);
-	if (r == 0)
-		r = read_kernel(reading, profile, error);
-	if (r == 0)
-		r = sp_profile_threads(profile, &reading->threads, &reading->n_threads, error);
+	r = sp_stacks_spaces_read(&reading->spaces, reading->stacks, profile, error);
 	return r < 0 ? r
 		     : sp_stacks_calls_read(reading->stacks, reading->files, profile,
 					    reading->regions, &reading->calls, error);
