@@ -12,7 +12,7 @@ struct sp_config {
 	__u32 queue_order;   /* a CPU's queue has 1 << queue_order slots */
 	__u32 stacks;	     /* enum sp_stack_mode */
 	__u32 kernel_stacks; /* 1: the kernel's frames, too */
-	__u32 copy_bytes;    /* of the user stack, with SP_STACKS_DWARF; a power of two */
+	__u32 copy_bytes;    /* of a copy of the user stack; a power of two */
 };
 
 enum sp_stack_mode {
@@ -26,6 +26,7 @@ enum sp_stack_mode {
 #define SP_COPY_LEAST 512
 #define SP_COPY_DEFAULT 16384
 #define SP_COPY_MOST 65536
+#define SP_COPIES_A_SECOND 256 /* on a CPU, with SP_STACKS_EH */
 
 /* Room for ranges (formats/unwind.h) of all processes together, and for chunks of tables. */
 #define SP_UNWIND_RANGES 131072
@@ -46,6 +47,8 @@ struct sp_control {
 	__u32 processes; /* images made so far */
 	__u32 names;	 /* run-time names so far */
 	__s32 live;	 /* lanes that have not ended */
+	__u32 copy_when_late; /* with SP_STACKS_EH, copy stacks for which tables come too late */
+	__u32 reserved;
 };
 
 enum {

@@ -76,6 +76,7 @@ struct sample {
 	struct unwinder unwinder;
 	__u64 regs[SP_UNWIND_REGS]; /* as the walk began, for the copy of the stack */
 	bpf_user_pt_regs_t saved;   /* those with which the thread entered the kernel */
+	__u32 second, copies;	    /* stacks that were copied in that second, as eh has a limit */
 	struct sp_ev_sample ev; /* what is sent, from here on */
 	__u64 stack[STACK_ROOM];
 };

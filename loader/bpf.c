@@ -109,7 +109,7 @@ static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 	bpf_map__set_max_entries(s->maps.losses, b->cpus * SP_LOSS_MAX);
 	s->rodata->config.stacks = o->stacks;
 	s->rodata->config.kernel_stacks = o->kernel_stacks;
-	s->rodata->config.copy_bytes = (__u32)o->copy_bytes;
+	s->rodata->config.copy_bytes = o->copy_bytes ? (__u32)o->copy_bytes : SP_COPY_DEFAULT;
 	b->has_tables = o->stacks == SP_STACKS_EH || o->stacks == SP_STACKS_DWARF;
 	b->tables = (struct sp_bpf_tables){
 		.ranges = s->maps.ranges,
@@ -304,6 +304,11 @@ int sp_bpf_unwind_set_space(struct sp_bpf *b, uint32_t process, struct sp_unwind
 int sp_bpf_unwind_forget_space(struct sp_bpf *b, uint32_t process)
 {
 	return sp_bpf_tables_forget_space(&b->tables, process);
+}
+
+void sp_bpf_copy_when_late(struct sp_bpf *b)
+{
+	b->skel->bss->control.copy_when_late = 1;
 }
 
 int sp_bpf_attach_sampler(struct sp_bpf *b, int perf_fd)

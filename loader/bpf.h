@@ -28,7 +28,7 @@ struct sp_bpf_options {
 	unsigned max_sites;	   /* static sites, all images together */
 	unsigned stacks;	   /* enum sp_stack_mode */
 	bool kernel_stacks;
-	size_t copy_bytes; /* of the user stack, where it is copied */
+	size_t copy_bytes; /* of the user stack, where it is copied; 0: SP_COPY_DEFAULT */
 };
 
 /* Loads programs and maps; nothing is attached yet. */

@@ -103,8 +103,10 @@ static void open_unwind(struct sp_session *s)
 {
 	if (s->sizes.stacks != SP_STACKS_EH && s->sizes.stacks != SP_STACKS_DWARF)
 		return;
-	if (sp_unwind_new(s->bpf, s->recorder, &s->unwind) == 0)
-		sp_unwind_set_trampoline(s->unwind, s->selftest.trampoline);
+	if (sp_unwind_new(s->bpf, s->recorder, &s->unwind) < 0)
+		return;
+	sp_unwind_set_trampoline(s->unwind, s->selftest.trampoline);
+	sp_bpf_copy_when_late(s->bpf);
 }
 
 static int open_streams(struct sp_session *s)

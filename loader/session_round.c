@@ -45,6 +45,8 @@ static void on_event(void *arg, unsigned cpu, const struct sp_head *event, size_
 		if (s->kallsyms)
 			sp_kallsyms_add(s->kallsyms, (const struct sp_ev_sample *)event);
 	}
+	if (event->type == SP_EV_stack_copy && s->sizes.stacks == SP_STACKS_EH)
+		sp_stacks_add_copy(&s->stacks);
 	if (event->type == SP_EV_dynamic_site)
 		sp_facts_add_name(s->recorder, (const struct sp_ev_dynamic_site *)event);
 	else

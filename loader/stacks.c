@@ -26,8 +26,17 @@ void sp_stacks_add(struct sp_stacks *stacks, struct sp_unwind *unwind,
 	unsigned end = sample->stack_end < SP_STACK_END_MAX ? sample->stack_end : SP_STACK_UNKNOWN;
 
 	stacks->ends[end]++;
+	stacks->last = end;
 	if (unwind && sp_stack_end_is_short(end) && end != SP_STACK_BUSY)
 		sp_unwind_blame(unwind, sample->process, last_address(sample), end);
+}
+
+void sp_stacks_add_copy(struct sp_stacks *stacks)
+{
+	if (!stacks->ends[stacks->last])
+		return;
+	stacks->ends[stacks->last]--;
+	stacks->copied++;
 }
 
 /* Without those that had no user stack, which is nobody's fault. */
@@ -74,6 +83,9 @@ void sp_stacks_say(const struct sp_stacks *stacks, const struct sp_unwind *unwin
 	uint32_t said = 0;
 	char text[1024] = "";
 
+	if (stacks->copied)
+		snprintf(text, sizeof(text), "; %s more, too early for tables, were copied for libdw",
+			 sp_show_count(stacks->copied).text);
 	if (!wanted || stacks->ends[SP_STACK_FRAME_POINTERS] == wanted)
 		return;
 	for (int i = 0; i < MOST_CAUSES && cause; i++) {

@@ -112,6 +112,27 @@ struct copy {
 	char bytes[SP_COPY_MOST]; /* config.copy_bytes of them */
 };
 
+/* Whether a walk by tables ended for want of a table that is on its way, or of a rule that we know:
+ * libdw can follow such a stack later. Few do, in the milliseconds after an exec or a dlopen, and
+ * what never has tables is not among them. Never more than SP_COPIES_A_SECOND, nor where the ring is
+ * half full: stacks that are whole come first. */
+sp_inline bool is_late(struct sample *s, void *ring)
+{
+	__u32 second = s->ev.time >> 30;
+
+	if (s->ev.stack_end != SP_STACK_PENDING && s->ev.stack_end != SP_STACK_NO_MAPPING &&
+	    s->ev.stack_end != SP_STACK_UNSUPPORTED && s->ev.stack_end != SP_STACK_FRAME_POINTERS)
+		return false;
+	if (!control.copy_when_late ||
+	    bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) * 2 > bpf_ringbuf_query(ring, BPF_RB_RING_SIZE))
+		return false;
+	if (s->second != second) {
+		s->second = second;
+		s->copies = 0;
+	}
+	return s->copies++ < SP_COPIES_A_SECOND;
+}
+
 /* Sends the registers and the stack's bytes, for the sample that was sent a moment ago. */
 sp_inline void copy_stack(struct sample *s, void *ring)
 {
@@ -187,7 +208,7 @@ int sp_sample(struct bpf_perf_event_data *ctx)
 		kernel = walk_kernel(ctx, s);
 	if (config.stacks != SP_STACKS_NONE)
 		take_registers(ctx, task, s);
-	if (config.stacks == SP_STACKS_DWARF)
+	if (config.stacks >= SP_STACKS_EH)
 		__builtin_memcpy(s->regs, s->unwinder.regs, sizeof(s->regs));
 	user = walk_user(ctx, s, lane, kernel);
 	if (s->ev.stack_end == SP_STACK_TRUNCATED)
@@ -197,7 +218,8 @@ int sp_sample(struct bpf_perf_event_data *ctx)
 	bytes = sizeof(s->ev) + (kernel + user) % STACK_ROOM * 8;
 	if (bpf_ringbuf_output(ring, &s->ev, bytes, BPF_RB_NO_WAKEUP))
 		lose(SP_LOSS_SAMPLE_RING_FULL, 1);
-	else if (config.stacks == SP_STACKS_DWARF && s->ev.ip)
+	else if (config.stacks >= SP_STACKS_EH && s->ev.ip &&
+		 (config.stacks == SP_STACKS_DWARF || is_late(s, ring)))
 		copy_stack(s, ring);
 	return 0;
 }

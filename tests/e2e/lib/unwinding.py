@@ -47,7 +47,9 @@ class Stacks:
                 self.born[e["process"]] = e["time"]
                 self.parent[e["process"]] = e["parent_process"] if e["cause"] == 2 else 0
         self.samples = list(self.of("sample"))
+        copies = {(e["lane"], e["time"]) for e in self.of("stack_copy")}
         for s in self.samples:
+            s["copied"] = (s["lane"], s["time"]) in copies  # too early for tables: libdw's, in the files
             s["since"] = s["time"] - self.born.get(s["process"], s["time"])
 
     def of(self, kind):
