@@ -23,13 +23,16 @@
 
 SP_DEFINE_CLEANUP(struct sp_symbols *, sp_symbols_free);
 
-enum key { KEY_QUIET = 256, KEY_BUILD_ID, KEY_JOBS, KEY_READABLE, KEY_COPY };
+enum print { PRINT_NOTHING, PRINT_PLACES, PRINT_FUNCTIONS };
+
+enum key { KEY_QUIET = 256, KEY_BUILD_ID, KEY_JOBS, KEY_READABLE, KEY_COPY, KEY_PLACES };
 
 static const struct sp_option options[] = {
 	{"quiet", KEY_QUIET, NULL, "look up, but print nothing"},
 	{"build-id", KEY_BUILD_ID, "HEX", "the build-id that FILE must have"},
 	{"jobs", KEY_JOBS, "N", "processes at a time (0: one for each CPU)"},
 	{"readable", KEY_READABLE, NULL, "make readable names, too (they are not printed)"},
+	{"places", KEY_PLACES, NULL, "print files and lines alone, as addr2line -i does"},
 	{"copy", KEY_COPY, "FILE", "another file that may be it"},
 	SP_SYMBOL_OPTIONS,
 	{0},
@@ -51,20 +54,23 @@ static double now(void)
 }
 
 static void print(const struct sp_symbols *symbols, uint32_t module, const uint64_t *addresses,
-		  size_t n)
+		  size_t n, bool functions)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct sp_symbol *symbol = sp_symbols_find(symbols, module, addresses[i]);
 
-		printf("0x%016" PRIx64 "\n", addresses[i]);
-		for (uint32_t k = 0; k < symbol->n_frames; k++)
-			printf("%s\n%s:%" PRIu32 "\n", symbol->frames[k].raw,
-			       symbol->frames[k].file, symbol->frames[k].line);
+		if (functions)
+			printf("0x%016" PRIx64 "\n", addresses[i]);
+		for (uint32_t k = 0; k < symbol->n_frames; k++) {
+			if (functions)
+				puts(symbol->frames[k].raw);
+			printf("%s:%" PRIu32 "\n", symbol->frames[k].file, symbol->frames[k].line);
+		}
 	}
 }
 
 static int look_up(const struct sp_symbols_options *how, const char *path, const char *build_id,
-		   const char *copy, bool quiet)
+		   const char *copy, enum print print_what)
 {
 	static const char *const statuses[] = {"pending", "lines",   "names",
 					       "changed", "missing", "damaged"};
@@ -94,8 +100,8 @@ static int look_up(const struct sp_symbols_options *how, const char *path, const
 		r = sp_symbols_resolve(symbols);
 	if (r < 0)
 		return r;
-	if (!quiet)
-		print(symbols, module, addresses, n);
+	if (print_what != PRINT_NOTHING)
+		print(symbols, module, addresses, n, print_what == PRINT_FUNCTIONS);
 	known = sp_symbols_module(symbols, module);
 	fprintf(stderr, "%s: %s%s%s%s%s, %zu addresses in %.3f s\n", path, statuses[known->status],
 		*known->debug_file ? " from " : "", known->debug_file, *known->reason ? ": " : "",
@@ -110,7 +116,7 @@ int main(int argc, char **argv)
 	const char *arg, *build_id = NULL;
 	const char *copy = NULL;
 	sp_cleanup(sp_symbol_choice_done) struct sp_symbol_choice choice = {0};
-	bool quiet = false;
+	enum print print_what = PRINT_FUNCTIONS;
 	int key, r;
 
 	while ((key = sp_cli_next(&parser, &arg)) > 0) {
@@ -120,7 +126,9 @@ int main(int argc, char **argv)
 		if (key == KEY_COPY)
 			copy = arg;
 		else if (key == KEY_QUIET)
-			quiet = true;
+			print_what = PRINT_NOTHING;
+		else if (key == KEY_PLACES)
+			print_what = PRINT_PLACES;
 		else if (key == KEY_BUILD_ID)
 			build_id = arg;
 		else if (key == KEY_READABLE)
@@ -133,7 +141,7 @@ int main(int argc, char **argv)
 	if (parser.next + 1 != argc)
 		return sp_cli_usage_error(&cli, "name one ELF file");
 	sp_symbol_choice_apply(&choice, &how);
-	r = look_up(&how, argv[parser.next], build_id, copy, quiet);
+	r = look_up(&how, argv[parser.next], build_id, copy, print_what);
 	if (r < 0) {
 		sp_log_error("%s: %s", argv[parser.next], strerrordesc_np(-r));
 		return EXIT_FAILURE;
