@@ -48,7 +48,7 @@ struct abbrev {
 
 struct sp_skim {
 	const struct sp_skim_unit *unit;
-	struct sp_bytes at;
+	const unsigned char *at, *end;
 	struct abbrev *abbrevs;
 	size_t n_abbrevs, abbrevs_room;
 	struct step *steps;
@@ -328,7 +328,8 @@ int sp_skim_seek(struct sp_skim *skim, uint64_t offset)
 
 	if (offset < skim->unit->entries || offset >= skim->unit->end)
 		return -EBADMSG;
-	skim->at = (struct sp_bytes){info->data + offset, info->data + skim->unit->end, false};
+	skim->at = info->data + offset;
+	skim->end = info->data + skim->unit->end;
 	return 0;
 }
 
@@ -336,40 +337,38 @@ bool sp_skim_skip_to(struct sp_skim *skim, uint64_t offset)
 {
 	const unsigned char *to = skim->unit->sections->info.data + offset;
 
-	if (offset > skim->unit->end || to < skim->at.at)
+	if (offset > skim->unit->end || to < skim->at)
 		return false;
-	skim->at.at = to;
+	skim->at = to;
 	return true;
 }
 
-static struct sp_skim_value *place_of(struct sp_skim_entry *entry, unsigned int take)
+/* Where an entry keeps what is taken. */
+static const uint16_t places[] = {
+	[TAKE_LOW] = offsetof(struct sp_skim_entry, low),
+	[TAKE_HIGH] = offsetof(struct sp_skim_entry, high),
+	[TAKE_RANGES] = offsetof(struct sp_skim_entry, ranges),
+	[TAKE_ORIGIN] = offsetof(struct sp_skim_entry, origin),
+	[TAKE_CALL_FILE] = offsetof(struct sp_skim_entry, call_file),
+	[TAKE_CALL_LINE] = offsetof(struct sp_skim_entry, call_line),
+	[TAKE_NAME] = offsetof(struct sp_skim_entry, name),
+	[TAKE_LINKAGE] = offsetof(struct sp_skim_entry, linkage),
+};
+
+/* Forgets what the entry before had. */
+static void clear_values(struct sp_skim_entry *entry)
 {
-	switch (take) {
-	case TAKE_LOW:
-		return &entry->low;
-	case TAKE_HIGH:
-		return &entry->high;
-	case TAKE_RANGES:
-		return &entry->ranges;
-	case TAKE_ORIGIN:
-		return &entry->origin;
-	case TAKE_CALL_FILE:
-		return &entry->call_file;
-	case TAKE_CALL_LINE:
-		return &entry->call_line;
-	case TAKE_NAME:
-		return &entry->name;
-	default:
-		return &entry->linkage;
-	}
+	entry->low.form = entry->high.form = entry->ranges.form = entry->origin.form = 0;
+	entry->call_file.form = entry->call_line.form = 0;
+	entry->call_file.value = entry->call_line.value = 0;
+	entry->name.form = entry->linkage.form = 0;
 }
 
 bool sp_skim_next(struct sp_skim *skim, struct sp_skim_entry *entry)
 {
-	struct sp_bytes at = skim->at;
+	struct sp_bytes at = {skim->at, skim->end, false};
 	const struct abbrev *abbrev;
 	const struct step *step, *end;
-	struct sp_skim_value value;
 	uint64_t code;
 
 	if (at.at == at.end)
@@ -377,45 +376,43 @@ bool sp_skim_next(struct sp_skim *skim, struct sp_skim_entry *entry)
 	entry->offset = (uint64_t)(at.at - skim->unit->sections->info.data);
 	entry->tag = 0;
 	code = sp_bytes_uleb(&at);
-	skim->at = at;
+	skim->at = at.at;
 	if (!code)
 		return !at.bad;
 	abbrev = find_abbrev(skim, code);
 	if (!abbrev)
 		return false;
-	if (abbrev->plain) {
-		entry->tag = abbrev->tag;
-		entry->children = abbrev->children;
-		entry->sibling = 0;
-		skim->at = at;
-		return sp_bytes_skip(&skim->at, abbrev->plain_bytes);
-	}
-	if (abbrev->function) {
-		uint64_t offset = entry->offset;
-
-		*entry = (struct sp_skim_entry){.offset = offset};
-	}
 	entry->tag = abbrev->tag;
 	entry->children = abbrev->children;
 	entry->sibling = 0;
+	if (abbrev->plain) {
+		bool good = sp_bytes_skip(&at, abbrev->plain_bytes);
+
+		skim->at = at.at;
+		return good;
+	}
+	if (abbrev->function)
+		clear_values(entry);
 	step = skim->steps + abbrev->first;
 	for (end = step + abbrev->n; step < end; step++) {
+		struct sp_skim_value value, *place = &value;
 		bool good;
 
 		if (!step->form) {
 			good = sp_bytes_skip(&at, step->bytes);
 		} else if (!step->take) {
 			good = skip_form(&at, step->form);
-		} else if (step->take == TAKE_SIBLING) {
-			good = take_form(&at, step, &value);
-			entry->sibling = sp_skim_reference(skim->unit, &value);
 		} else {
-			good = take_form(&at, step, place_of(entry, step->take));
+			if (step->take != TAKE_SIBLING)
+				place = (void *)((char *)entry + places[step->take]);
+			good = take_form(&at, step, place);
+			if (step->take == TAKE_SIBLING)
+				entry->sibling = sp_skim_reference(skim->unit, &value);
 		}
 		if (!good)
 			return false;
 	}
-	skim->at = at;
+	skim->at = at.at;
 	return true;
 }
 

@@ -2,7 +2,7 @@
  *
  * symbol_worker.c - the worker: looks up, sends messages, dies alone.
  *
- * Every text is sent once, before the first message that names its number.
+ * Every text is sent before the first message that names its number.
  */
 #include "userspace/analysis/symbol_worker.h"
 
@@ -15,6 +15,7 @@
 
 #include "userspace/analysis/debug_info.h"
 #include "userspace/analysis/names.h"
+#include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/confine.h"
 #include "userspace/base/idmap.h"
@@ -30,9 +31,11 @@ struct readable {
 };
 
 struct worker {
-	struct sp_pool *texts;
-	struct sp_idmap by_pointer; /* numbers of texts that stay where they are */
-	struct readable *readable;  /* by number of a linker name: the last one that was made */
+	struct sp_pool *made;	    /* texts that were put together here */
+	struct sp_idmap by_pointer; /* numbers of texts, all of which stay where they are */
+	const char **texts;	    /* by number */
+	size_t n_texts, texts_capacity;
+	struct readable *readable; /* by number of a linker name: the last one that was made */
 	size_t readable_capacity;
 	bool keep_clones, raw_names;
 	bool dying; /* the process ends with the work: its memory need not be taken apart */
@@ -83,34 +86,37 @@ static int send_message(struct worker *worker, enum sp_worker_kind kind, const v
 	return r == 0 ? put(worker, second, second_size) : r;
 }
 
+/* Sends a text that lives as long as the worker, if it is new. Found by its address: it is looked
+ * at once, not at each of the many addresses in a function. The same text at two addresses has two
+ * numbers; the reader joins them. */
 static int send_text(struct worker *worker, const char *text, uint32_t *ret_id)
 {
-	uint32_t count = sp_pool_count(worker->texts);
+	const char **kept;
 	int r;
 
 	*ret_id = SP_WORKER_NO_TEXT;
 	if (!text || !*text)
 		return 0;
-	r = sp_pool_number(worker->texts, text, ret_id);
-	if (r < 0 || *ret_id < count)
-		return r;
-	return send_message(worker, SP_WORKER_TEXT, text, strnlen(text, SP_WORKER_MAX_TEXT), NULL,
-			    0);
+	*ret_id = sp_idmap_get(&worker->by_pointer, (uintptr_t)text);
+	if (*ret_id != SP_IDMAP_NONE)
+		return 0;
+	kept = sp_array_add(&worker->texts, &worker->n_texts, &worker->texts_capacity);
+	if (!kept)
+		return -ENOMEM;
+	*kept = text;
+	*ret_id = (uint32_t)(worker->n_texts - 1);
+	r = sp_idmap_set(&worker->by_pointer, (uintptr_t)text, *ret_id);
+	return r < 0 ? r
+		     : send_message(worker, SP_WORKER_TEXT, text, strnlen(text, SP_WORKER_MAX_TEXT),
+				    NULL, 0);
 }
 
-/* The same of a text that lives as long as the worker: it is looked at once, not at each of the
- * many addresses in a function. */
-static int send_lasting_text(struct worker *worker, const char *text, uint32_t *ret_id)
+/* The same of a text that is about to be freed. */
+static int send_made_text(struct worker *worker, const char *text, uint32_t *ret_id)
 {
-	int r;
+	const char *kept = sp_pool_add(worker->made, text);
 
-	*ret_id = text ? sp_idmap_get(&worker->by_pointer, (uintptr_t)text) : SP_WORKER_NO_TEXT;
-	if (!text || *ret_id != SP_IDMAP_NONE)
-		return 0;
-	r = send_text(worker, text, ret_id);
-	if (r == 0 && *ret_id != SP_WORKER_NO_TEXT)
-		r = sp_idmap_set(&worker->by_pointer, (uintptr_t)text, *ret_id);
-	return r;
+	return kept ? send_text(worker, kept, ret_id) : -ENOMEM;
 }
 
 static bool same_hints(const struct sp_name_hints *a, const struct sp_name_hints *b)
@@ -146,9 +152,9 @@ static int send_readable(struct worker *worker, uint32_t raw, const struct sp_na
 	if (!known->number || !same_hints(&known->hints, hints)) {
 		known->hints = *hints;
 		known->hints.keep_clones = worker->keep_clones;
-		name = sp_name_readable(sp_pool_at(worker->texts, raw), &known->hints);
+		name = sp_name_readable(worker->texts[raw], &known->hints);
 		if (name) {
-			r = send_text(worker, name, ret_id);
+			r = send_made_text(worker, name, ret_id);
 			if (r < 0)
 				return r;
 		}
@@ -168,12 +174,12 @@ static int send_file(struct worker *worker, const struct sp_debug_frame *frame, 
 
 	if (!frame->file || frame->file[0] == '/' || !length ||
 	    (!strncmp(frame->file, frame->directory, length) && frame->file[length] == '/'))
-		return send_lasting_text(worker, frame->file, ret_id);
+		return send_text(worker, frame->file, ret_id);
 	if (asprintf(&joined, "%s/%s", frame->directory, frame->file) < 0) {
 		joined = NULL;
 		return -ENOMEM;
 	}
-	return send_text(worker, joined, ret_id);
+	return send_made_text(worker, joined, ret_id);
 }
 
 static int send_place(void *context, size_t index, const struct sp_debug_frame *frames,
@@ -184,7 +190,7 @@ static int send_place(void *context, size_t index, const struct sp_debug_frame *
 	uint32_t number = (uint32_t)index;
 
 	for (size_t i = 0; i < n_frames; i++) {
-		int r = send_lasting_text(worker, frames[i].function, &sent[i].raw);
+		int r = send_text(worker, frames[i].function, &sent[i].raw);
 
 		if (r == 0)
 			r = send_readable(worker, sent[i].raw, &frames[i].names, &sent[i].function);
@@ -321,11 +327,12 @@ static int run(const struct sp_symbol_job *job, int (*write)(void *, const void 
 	worker->keep_clones = job->keep_clones;
 	worker->raw_names = job->raw_names;
 	worker->dying = dying;
-	worker->texts = sp_pool_new();
-	r = worker->texts ? work(worker, job) : -ENOMEM;
+	worker->made = sp_pool_new();
+	r = worker->made ? work(worker, job) : -ENOMEM;
 	if (dying)
 		return r;
-	sp_pool_free(worker->texts);
+	sp_pool_free(worker->made);
+	free(worker->texts);
 	sp_idmap_free(&worker->by_pointer);
 	free(worker->readable);
 	free(worker);
