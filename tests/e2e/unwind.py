@@ -62,7 +62,7 @@ def judge(stacks, said, chain, least=100, share=0.9, working=0.85, wrong_share=0
         seen = stacks.complete([s for s in user if not s["copied"]])
         check(abs(float(shown[1]) / 100 - seen) < 0.002, f"{shown[0]}, but it is {seen}")
     copied = sum(s["copied"] for s in user)
-    told = re.search(r"; ([\d,]+) more, too early for tables, were copied", said)
+    told = re.search(r"; ([\d,]+) more, earlier than their tables", said)
     equal(int(told[1].replace(",", "")) if told else 0, copied, "copies that sp-trace tells of")
     check(all(s["stack_end"] in LATE for s in user if s["copied"]), "a stack that is whole was copied")
 

@@ -224,7 +224,7 @@ static void say_stacks(const struct sp_finalize_stacks *stacks)
 	if (stacks->gave_up)
 		sp_log_warning("libdw crashed too often; the stacks that were left are those that "
 			       "were found while recording");
-	if (!stacks->copies)
+	if (!stacks->copies || !stacks->for_all)
 		return;
 	sp_log_info("%s of %s stacks were unwound by libdw from copies",
 		    sp_show_count(stacks->by_libdw).text, sp_show_count(stacks->copies).text);

@@ -37,6 +37,7 @@ struct sp_finalize_options {
 
 /* Of a recording with copies of stacks. */
 struct sp_finalize_stacks {
+	bool for_all;	 /* they were asked for, not only taken where tables came too late */
 	uint64_t copies;
 	uint64_t by_libdw;     /* its stack is in the files */
 	uint64_t short_copies; /* the tables' stack is: the copy ended before the stack did */

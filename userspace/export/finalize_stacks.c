@@ -87,6 +87,7 @@ static int on_pair(void *context, const struct sp_event *event, const struct sp_
 int sp_finalizer_open_stacks(struct sp_finalizer *fin)
 {
 	const char *journal = fin->options->journal, *slash = strrchr(journal, '/');
+	const char *mode = sp_recording_meta(fin->recording, "stacks");
 	struct sp_finalizer_stacks *stacks;
 
 	if (!fin->recording->stack_copies)
@@ -96,6 +97,7 @@ int sp_finalizer_open_stacks(struct sp_finalizer *fin)
 		return -ENOMEM;
 	fin->by_libdw = stacks;
 	stacks->fin = fin;
+	fin->result->stacks.for_all = mode && !strcmp(mode, "dwarf");
 	stacks->pairs.found = on_pair;
 	stacks->pairs.context = stacks;
 	stacks->directory = slash ? strndup(journal, (size_t)(slash - journal) + 1) : strdup(".");
