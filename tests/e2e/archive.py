@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""archive.py - what symbols need of the machine is taken while it is there: names of the kernel's functions
+(-k), and with --archive the files of programs that are gone, replaced or in a container afterwards."""
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
+from e2e import SP_REPORT, check, contains, equal, good, main, need_root, need_tool, run, trace
+
+need_root()
+need_tool("gcc", "unshare")
+
+# Half of its time in the kernel, half in a function of its own.
+PROGRAM = r"""
+#include <fcntl.h>
+#include <unistd.h>
+static char buffer[1 << 16];
+__attribute__((noinline)) static double own_work(double x) { for (int i = 0; i < 20000; i++) x = x * 0.5 + i; return x; }
+int main(void)
+{
+	int fd = open("/dev/zero", O_RDONLY);
+	double x = 0;
+	for (int i = 0; i < 6000; i++) {
+		if (read(fd, buffer, sizeof(buffer)) < 0) return 1;
+		x += own_work(x);
+	}
+	return x == 1;
+}
+"""
+
+
+def build(into, name="program"):
+    (into / "program.c").write_text(PROGRAM)
+    good(["gcc", "-O1", "-g", into / "program.c", "-o", into / name])
+    return into / name
+
+
+def names(recording):
+    """Functions of a recording's tree."""
+    done = run([SP_REPORT, "tree", recording])
+    equal(done.returncode, 0, f"status of tree: {done.stderr}")
+    return done.stdout
+
+
+def profile(directory):
+    files = sorted(directory.glob("*.h5"))
+    equal(len(files), 1, f"profiles in {directory}")
+    return json.loads(good([SP_REPORT, "dump", "--json", files[0]]).stdout)
+
+
+def kernel(into):
+    program = build(into)
+    done = trace("-F", 1999, "-k", "-o", into / "out", "--", program)
+    equal(done.returncode, 0, done.stderr)
+    dump = profile(into / "out")
+    symbols = dump["kernel_symbols"]
+    check(symbols and all(one["name"] and one["end"] - one["address"] < 1 << 18 for one in symbols if one["end"]), f"kernel symbols: {symbols}")
+    # The kernel's own list says the same.
+    known = {(int(a, 16), n) for a, n in re.findall(r"^(\S+) \S (\S+)", open("/proc/kallsyms").read(), re.M)}
+    missing = [one for one in symbols if one["module"] == "" and (one["address"], one["name"]) not in known]
+    check(not missing, f"not in /proc/kallsyms: {missing}")
+    frames = [frame for one in dump["samples"] for frame in one["stack"][:one["kernel_frames"]]]
+    inside = sum(any(s["address"] < frame <= (s["end"] or s["address"] + 4096) for s in symbols) for frame in frames)
+    check(frames and inside > 0.98 * len(frames), f"{inside} of {len(frames)} kernel frames have a function")
+    check(any(one["kernel_frames"] for one in dump["samples"]) and any(not one["kernel_frames"] for one in dump["samples"]),
+          "the kernel was never interrupted, or always")
+    contains(names(into / "out"), "[k]", "own_work")
+    contains(good([SP_REPORT, "info", into / "out"]).stdout, "with the kernel's")
+    print(f"{len(symbols)} functions of the kernel, {len(frames)} frames")
+
+
+def gone(into):
+    """Deleted while it runs, and another one in its place."""
+    program = build(into)
+    done = trace("-F", 1999, "--archive", "-o", into / "out", "--", "sh", "-c",
+                 f"{program} & sleep 0.05; rm {program}; cp /bin/true {program}; wait")
+    equal(done.returncode, 0, done.stderr)
+    contains(done.stderr, "archive: ")
+    rows = [one for one in profile(into / "out")["modules"] if one["path"] == str(program)]
+    check(rows and all(one["archived"].startswith("archive/") for one in rows), f"modules: {rows}")
+    copy = into / "out" / rows[0]["archived"]
+    build(into, "again")
+    equal(copy.read_bytes(), (into / "again").read_bytes(), "the copy")
+    contains(names(into / "out"), "own_work")
+    os.rename(into / "out", into / "elsewhere")  # a recording is a directory that can be moved
+    contains(names(into / "elsewhere"), "own_work")
+    # Without the copies nobody knows.
+    good(["rm", "-r", into / "elsewhere/archive"])
+    text = names(into / "elsewhere")
+    check("own_work" not in text and "not the build that was recorded" in text, text)
+
+
+def container(into):
+    """Its path leads to nothing outside."""
+    (into / "inner").mkdir()
+    build(into / "inner")
+    (into / "place").mkdir()
+    command = ["unshare", "-m", "sh", "-c", f"mount --bind {into}/inner {into}/place && exec {into}/place/program"]
+    if run(command).returncode:
+        print("no mount namespaces here")
+        return
+    done = trace("-F", 1999, "-o", into / "without", "--", *command)
+    equal(done.returncode, 0, done.stderr)
+    text = names(into / "without")
+    contains(text, "it was out of reach while it ran, as in a container: sp-trace --archive keeps a copy")
+    check("own_work" not in text, text)
+    done = trace("-F", 1999, "--archive", "-o", into / "with", "--", *command)
+    equal(done.returncode, 0, done.stderr)
+    contains(names(into / "with"), "own_work")
+
+
+main(kernel, gone, container)
