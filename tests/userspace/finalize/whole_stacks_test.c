@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * stacks_test.c - stacks of a journal in the files: the kernel's frames before the user's, why they
+ * whole_stacks_test.c - stacks of a journal in the files: the kernel's frames before the user's, why they
  * end, and that every address has its module or its function of the kernel, in its own process.
  */
 #include "tests/userspace/finalize/profile_check.h"
