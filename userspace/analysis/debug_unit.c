@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "userspace/analysis/debug_hints.h"
+#include "userspace/analysis/debug_layout.h"
 #include "userspace/analysis/debug_names.h"
 #include "userspace/analysis/debug_rows.h"
 #include "userspace/analysis/debug_skim.h"
@@ -62,9 +63,7 @@ struct sp_debug_unit {
 	struct sp_debug_rows *call_files; /* the same in a package, else NULL */
 	Dwarf_Files *files;		  /* that inlined calls of split units refer to */
 	size_t n_files;
-	Dwarf_CU *cu; /* of the functions; NULL: libdw does not have it */
-	struct sp_debug_sections sections;
-	struct sp_skim_unit layout;
+	struct sp_debug_layout layout;
 	struct sp_skim *skim;
 	struct sp_debug_names *names;
 	struct sp_debug_hints *hints; /* NULL if libdw does not have the functions */
@@ -128,7 +127,8 @@ static int take_range(void *context, uint64_t low, uint64_t high)
 /* libdw's handle of an entry. */
 static Dwarf_Die die_at(const struct sp_debug_unit *unit, uint64_t offset)
 {
-	return (Dwarf_Die){.addr = (void *)(unit->sections.info.data + offset), .cu = unit->cu};
+	return (Dwarf_Die){.addr = (void *)(unit->layout.sections.info.data + offset),
+			   .cu = unit->layout.cu};
 }
 
 static int ranges_by_libdw(struct candidate *candidate, uint64_t offset)
@@ -138,7 +138,7 @@ static int ranges_by_libdw(struct candidate *candidate, uint64_t offset)
 	ptrdiff_t at = 0;
 	int r = 0;
 
-	while (r == 0 && candidate->unit->cu &&
+	while (r == 0 && candidate->unit->layout.cu &&
 	       (at = dwarf_ranges(&die, at, &base, &low, &high)) > 0)
 		r = take_range(candidate, low, high);
 	return r;
@@ -160,7 +160,7 @@ static int add_function(struct sp_debug_unit *unit, const struct sp_skim_entry *
 		return 0;
 	if (parent != NONE)
 		candidate.depth = unit->nodes[parent].depth + 1;
-	r = sp_skim_ranges(&unit->layout, entry, take_range, &candidate);
+	r = sp_skim_ranges(&unit->layout.unit, entry, take_range, &candidate);
 	if (r == -ENOTSUP)
 		r = ranges_by_libdw(&candidate, entry->offset);
 	if (r < 0)
@@ -352,7 +352,7 @@ static int find_functions(struct sp_debug_unit *unit, sp_debug_is_function is_fu
 	unit->n_nodes = unit->n_ranges = unit->n_segments = 0;
 	free(unit->segments);
 	unit->segments = NULL;
-	r = sp_skim_seek(unit->skim, unit->layout.entries);
+	r = sp_skim_seek(unit->skim, unit->layout.unit.entries);
 	if (r == 0)
 		r = walk(unit);
 	if (r == 0)
@@ -364,108 +364,10 @@ static int find_functions(struct sp_debug_unit *unit, sp_debug_is_function is_fu
 
 /* ---- reading ---- */
 
-static uint64_t number_of(const Dwarf_Die *die, unsigned int attribute, uint64_t missing)
-{
-	Dwarf_Die copy = *die;
-	Dwarf_Attribute found;
-	Dwarf_Word value;
-
-	return dwarf_attr(&copy, attribute, &found) && dwarf_formudata(&found, &value) == 0
-		       ? value
-		       : missing;
-}
-
-/* The unit's header, which starts at layout->start. */
-static bool read_header(struct sp_skim_unit *layout, int *ret_kind)
-{
-	struct sp_bytes bytes = sp_bytes_from(layout->sections->info, layout->start);
-	uint64_t length = sp_bytes_number(&bytes, 4);
-
-	layout->offset_size = 4;
-	if (length == UINT32_MAX) {
-		length = sp_bytes_number(&bytes, 8);
-		layout->offset_size = 8;
-	}
-	if (bytes.bad || length > (size_t)(bytes.end - bytes.at))
-		return false;
-	layout->end = (uint64_t)(bytes.at - layout->sections->info.data) + length;
-	layout->version = (uint8_t)sp_bytes_number(&bytes, 2);
-	*ret_kind = DW_UT_compile;
-	if (layout->version >= 5) {
-		*ret_kind = (int)sp_bytes_number(&bytes, 1);
-		layout->address_size = (uint8_t)sp_bytes_number(&bytes, 1);
-		layout->abbrevs = sp_bytes_number(&bytes, layout->offset_size);
-		if (*ret_kind == DW_UT_skeleton || *ret_kind == DW_UT_split_compile)
-			sp_bytes_skip(&bytes, 8);
-	} else {
-		layout->abbrevs = sp_bytes_number(&bytes, layout->offset_size);
-		layout->address_size = (uint8_t)sp_bytes_number(&bytes, 1);
-	}
-	layout->entries = (uint64_t)(bytes.at - layout->sections->info.data);
-	return !bytes.bad && layout->version >= 2 && layout->version <= 5;
-}
-
-/* With split DWARF functions are in another file, but their addresses are in the first one. */
-static void lay_out_split(struct sp_debug_unit *unit, const struct sp_debug_unit_place *place,
-			  const struct sp_debug_sections *sections)
-{
-	struct sp_skim_unit *layout = &unit->layout;
-
-	unit->sections.addr = sections->addr;
-	layout->addr_base = number_of(&place->lines, DW_AT_addr_base,
-				      number_of(&place->lines, DW_AT_GNU_addr_base, UINT64_MAX));
-	if (layout->version >= 5) {
-		/* Behind the only header of their sections. */
-		layout->str_offsets_base = layout->offset_size == 8 ? 16 : 8;
-		layout->rnglists_base = layout->offset_size == 8 ? 20 : 12;
-	} else {
-		unit->sections.ranges = sections->ranges;
-		layout->ranges_base = number_of(&place->lines, DW_AT_GNU_ranges_base, 0);
-		layout->str_offsets_base = 0;
-	}
-}
-
-/* False if the unit cannot be skimmed. */
-static bool lay_out(struct sp_debug_unit *unit, const struct sp_debug_unit_place *place,
-		    const struct sp_debug_sections *sections)
-{
-	struct sp_skim_unit *layout = &unit->layout;
-	Dwarf_Die lines = place->lines, functions = place->functions;
-	bool split = place->packaged || functions.cu != lines.cu;
-	Dwarf_Addr low;
-	int kind;
-
-	layout->sections = &unit->sections;
-	layout->low_pc = dwarf_lowpc(&lines, &low) == 0 ? low : 0;
-	if (place->packaged) {
-		unit->sections = place->package;
-	} else if (!split) {
-		unit->sections = *sections;
-	} else if (!sp_debug_sections_find(dwarf_getelf(dwarf_cu_getdwarf(functions.cu)), true,
-					   &unit->sections)) {
-		return false;
-	}
-	if (!place->packaged) {
-		unit->cu = functions.cu;
-		layout->start = dwarf_dieoffset(&functions) - dwarf_cuoffset(&functions);
-	}
-	if (!read_header(layout, &kind))
-		return false;
-	if (split) {
-		lay_out_split(unit, place, sections);
-	} else {
-		layout->addr_base = number_of(&lines, DW_AT_addr_base, UINT64_MAX);
-		layout->str_offsets_base = number_of(&lines, DW_AT_str_offsets_base, UINT64_MAX);
-		layout->rnglists_base = number_of(&lines, DW_AT_rnglists_base, UINT64_MAX);
-	}
-	/* That libdw's entry lies where ours begin shows that both have the same bytes. */
-	return place->packaged || functions.addr == unit->sections.info.data + layout->entries;
-}
-
 static int read_lines(struct sp_debug_unit *unit, const struct sp_debug_unit_place *place,
 		      const struct sp_debug_sections *sections, struct sp_pool *paths)
 {
-	uint64_t offset = number_of(&place->lines, DW_AT_stmt_list, UINT64_MAX);
+	uint64_t offset = sp_debug_number(&place->lines, DW_AT_stmt_list, UINT64_MAX);
 	Dwarf_Die lines = place->lines, functions = place->functions;
 	Dwarf_Attribute directory;
 
@@ -481,14 +383,14 @@ static int read_lines(struct sp_debug_unit *unit, const struct sp_debug_unit_pla
 	    dwarf_getsrcfiles(&functions, &unit->files, &unit->n_files) != 0)
 		unit->n_files = 0;
 	if (place->packaged && place->package.line.size) {
-		int r = sp_debug_rows_read(&place->package, 0, unit->layout.address_size,
+		int r = sp_debug_rows_read(&place->package, 0, unit->layout.unit.address_size,
 					   unit->directory, NULL, 0, NULL, paths,
 					   &unit->call_files);
 
 		if (r < 0)
 			return r;
 	}
-	return sp_debug_rows_read(sections, offset, unit->layout.address_size, unit->directory,
+	return sp_debug_rows_read(sections, offset, unit->layout.unit.address_size, unit->directory,
 				  unit->addresses, unit->n_addresses, unit->rows, paths,
 				  &unit->line_table);
 }
@@ -507,15 +409,16 @@ int sp_debug_unit_read(const struct sp_debug_unit_place *place,
 		return -ENOMEM;
 	unit->addresses = addresses;
 	unit->n_addresses = n;
-	readable = lay_out(unit, place, sections);
+	readable = sp_debug_lay_out(&unit->layout, place, sections);
 	r = read_lines(unit, place, sections, paths);
 	if (r == 0 && readable)
-		r = sp_skim_open(&unit->layout, &unit->skim);
+		r = sp_skim_open(&unit->layout.unit, &unit->skim);
 	if (r == 0 && readable) {
 		unit->assembler =
 			!place->packaged && dwarf_srclang(&functions) == DW_LANG_Mips_Assembler;
-		r = sp_debug_names_new(unit->skim, &unit->layout, unit->cu, &unit->names);
-		if (r == 0 && unit->cu)
+		r = sp_debug_names_new(unit->skim, &unit->layout.unit, unit->layout.cu,
+				       &unit->names);
+		if (r == 0 && unit->layout.cu)
 			r = sp_debug_hints_new(&functions, &unit->hints);
 		if (r == 0)
 			r = find_functions(unit, is_function, context);

@@ -10,37 +10,20 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "userspace/analysis/symbol_fetch.h"
-#include "userspace/analysis/symbol_worker.h"
+#include "userspace/analysis/symbol_task.h"
 #include "userspace/analysis/symbols_private.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 
-#define MAX_JOBS SP_SYMBOLS_MAX_JOBS
+#define MAX_TASKS SP_SYMBOLS_MAX_JOBS
 #define MAX_FETCHES 32
 #define PART_ADDRESSES 400     /* fewer are not worth another process */
 #define GRACE_NS 1000000000ull /* after the deadline, for servers' processes to tidy up */
-
-/* ---- what a worker says ---- */
-
-struct job {
-	struct sp_symbols *symbols;
-	struct sp_symbols_file *module;
-	size_t first, n;    /* of the module's pending addresses */
-	const char **texts; /* by the worker's numbers */
-	size_t n_texts, texts_capacity;
-	struct sp_worker_reader reader;
-	pid_t pid;
-	int fd;
-	time_t heard; /* when it last said something, CLOCK_MONOTONIC */
-};
 
 struct fetch {
 	struct sp_symbols_file *module;
@@ -50,176 +33,11 @@ struct fetch {
 /* All that goes on at a time. */
 struct work {
 	struct sp_symbols *symbols;
-	struct job jobs[MAX_JOBS];
-	size_t n_jobs;
+	struct sp_symbol_task tasks[MAX_TASKS];
+	size_t n_tasks;
 	struct fetch fetches[MAX_FETCHES];
 	size_t n_fetches;
 };
-
-static int set_text(char **text, const char **shown, const char *value)
-{
-	char *copy = strdup(value);
-
-	if (!copy)
-		return -ENOMEM;
-	free(*text);
-	*text = copy;
-	*shown = copy;
-	return 0;
-}
-
-static int set_status(struct sp_symbols_file *module, enum sp_symbols_status status,
-		      const char *reason)
-{
-	/* If reading one part went wrong, that of another does not make it right. */
-	if (module->public.status == SP_SYMBOLS_DAMAGED)
-		return 0;
-	module->public.status = status;
-	return set_text(&module->reason, &module->public.reason, reason);
-}
-
-static int take_status(void *context, enum sp_symbols_status status, const char *reason)
-{
-	return set_status(((struct job *)context)->module, status, reason);
-}
-
-static int take_debug_file(void *context, const char *path)
-{
-	struct sp_symbols_file *module = ((struct job *)context)->module;
-
-	return set_text(&module->debug_file, &module->public.debug_file, path);
-}
-
-static int take_text(void *context, const char *text)
-{
-	struct job *job = context;
-	const char **kept = sp_array_add(&job->texts, &job->n_texts, &job->texts_capacity);
-
-	if (!kept)
-		return -ENOMEM;
-	*kept = sp_pool_add(job->symbols->texts, text);
-	return *kept ? 0 : -ENOMEM;
-}
-
-static const char *text_of(const struct job *job, uint32_t number)
-{
-	return number == SP_WORKER_NO_TEXT ? job->symbols->unknown_text : job->texts[number];
-}
-
-static int take_place(void *context, uint32_t index, const struct sp_worker_frame *frames,
-		      uint32_t n_frames)
-{
-	struct job *job = context;
-	struct sp_symbol *place = &job->module->places[job->first + index];
-	struct sp_frame *copy;
-
-	job->symbols->done++;
-	if (!n_frames || place->n_frames)
-		return 0;
-	copy = calloc(n_frames, sizeof(*copy));
-	if (!copy)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n_frames; i++)
-		copy[i] = (struct sp_frame){
-			.function = text_of(job, frames[i].function),
-			.raw = text_of(job, frames[i].raw),
-			.file = text_of(job, frames[i].file),
-			.line = frames[i].line,
-		};
-	*place = (struct sp_symbol){copy, n_frames};
-	return 0;
-}
-
-static struct sp_symbol_sink job_sink(struct job *job)
-{
-	return (struct sp_symbol_sink){take_status, take_debug_file, take_text, take_place, job};
-}
-
-/* ---- running workers ---- */
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static time_t now_s(void)
-{
-	return (time_t)(now_ns() / 1000000000u);
-}
-
-/* The files that may be the module. Without a build-id nothing but the time of recording tells that
- * the one at the path is: a copy is surer. NULL without memory. */
-static const char **paths_of(const struct sp_symbols_file *module, size_t *ret_n)
-{
-	const char **paths = calloc(module->n_copies + 2, sizeof(*paths));
-	size_t n = 0;
-
-	if (!paths)
-		return NULL;
-	if (*module->public.build_id)
-		paths[n++] = module->public.path;
-	for (size_t i = 0; i < module->n_copies; i++)
-		paths[n++] = module->copies[i];
-	if (!*module->public.build_id)
-		paths[n++] = module->public.path;
-	if (module->fetched)
-		paths[n++] = module->fetched;
-	*ret_n = n;
-	return paths;
-}
-
-static int start_worker(struct job *job, const char *const *paths, size_t n_paths)
-{
-	const struct sp_symbols_options *options = &job->symbols->options;
-	struct sp_symbol_job work = {
-		.paths = paths,
-		.n_paths = n_paths,
-		.build_id = job->module->public.build_id,
-		.debug_path = options->debug_path,
-		.addresses = job->module->pending + job->first,
-		.n = job->n,
-		.keep_clones = options->keep_clones,
-		.raw_names = options->raw_names,
-		.share = options->jobs,
-	};
-	struct sp_symbol_sink sink = job_sink(job);
-
-	if (options->in_process)
-		return sp_worker_run_here(&work, &job->reader, &sink);
-	return sp_worker_start(&work, &job->pid, &job->fd);
-}
-
-/* Starts the next part of a module. */
-static int start_job(struct sp_symbols *symbols, struct sp_symbols_file *module, struct job *job)
-{
-	size_t n = module->n_pending, part = module->next_part++, n_paths;
-	sp_cleanup(sp_freep) const char **paths = paths_of(module, &n_paths);
-
-	*job = (struct job){.symbols = symbols, .module = module, .fd = -1, .heard = now_s()};
-	job->first = n / module->parts * part;
-	job->n = (part + 1 == module->parts ? n : n / module->parts * (part + 1)) - job->first;
-	job->reader.n_addresses = job->n;
-	module->running++;
-	return paths ? start_worker(job, paths, n_paths) : -ENOMEM;
-}
-
-/* Reads what there is. 1: there may be more later, 0: the worker closed its end. */
-static int hear_job(struct job *job)
-{
-	struct sp_symbol_sink sink = job_sink(job);
-	char bytes[64 << 10];
-	ssize_t n = read(job->fd, bytes, sizeof(bytes));
-
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 1 : -errno;
-	if (n == 0)
-		return 0;
-	job->heard = now_s();
-	return sp_worker_feed(&job->reader, bytes, (size_t)n, &sink) < 0 ? -EBADMSG : 1;
-}
 
 /* ---- a module's steps ---- */
 
@@ -289,37 +107,13 @@ static int finish_reading(struct sp_symbols *symbols, struct sp_symbols_file *mo
 	return merge_places(module);
 }
 
-static int finish_job(struct job *job, const char *trouble)
+static int finish_task(struct sp_symbol_task *task, const char *trouble)
 {
-	struct sp_symbols_file *module = job->module;
-	char reason[128];
-	int status = 0, r = 0;
+	struct sp_symbols_file *module = task->module;
+	int r = sp_symbol_task_end(task, trouble);
 
-	if (job->fd >= 0)
-		close(job->fd);
-	if (job->pid > 0) {
-		if (trouble)
-			kill(job->pid, SIGKILL);
-		while (waitpid(job->pid, &status, 0) < 0 && errno == EINTR)
-			;
-	}
-	if (!job->reader.finished) {
-		if (trouble)
-			snprintf(reason, sizeof(reason), "%s", trouble);
-		else if (WIFSIGNALED(status))
-			snprintf(reason, sizeof(reason),
-				 "reading its debug information failed (%s): is it damaged?",
-				 strsignal(WTERMSIG(status)));
-		else
-			snprintf(reason, sizeof(reason),
-				 "reading its debug information failed: not enough memory?");
-		r = set_status(module, SP_SYMBOLS_DAMAGED, reason);
-	}
-	free(job->texts);
-	sp_worker_reader_done(&job->reader);
-	module->running--;
 	if (r == 0 && !module->running && module->next_part == module->parts)
-		r = finish_reading(job->symbols, module);
+		r = finish_reading(task->symbols, module);
 	return r;
 }
 
@@ -338,7 +132,7 @@ static int give_up_fetch(struct sp_symbols *symbols, struct sp_symbols_file *mod
 		both = NULL;
 		return -ENOMEM;
 	}
-	r = set_text(&module->reason, &module->public.reason, both);
+	r = sp_symbols_set_text(&module->reason, &module->public.reason, both);
 	return r < 0 ? r : merge_places(module);
 }
 
@@ -351,8 +145,9 @@ static int start_fetch(struct work *work, struct sp_symbols_file *module)
 	/* The addresses are not done yet. */
 	symbols->done -= module->n_pending < symbols->done ? module->n_pending : symbols->done;
 	if (!symbols->fetch_until)
-		symbols->fetch_until = now_ns() + symbols->options.debuginfod_s * 1000000000ull;
-	if (now_ns() >= symbols->fetch_until)
+		symbols->fetch_until =
+			sp_symbols_now_ns() + symbols->options.debuginfod_s * 1000000000ull;
+	if (sp_symbols_now_ns() >= symbols->fetch_until)
 		return give_up_fetch(symbols, module, "debuginfod did not answer in time");
 	r = sp_symbol_fetch_start(&fetch->process, module->public.build_id, symbols->fetch_until);
 	if (r < 0)
@@ -395,16 +190,16 @@ static int start_more(struct work *work)
 		struct sp_symbols_file *module = &symbols->modules[i];
 
 		while (r == 0 && module->step == SP_STEP_READ &&
-		       module->next_part < module->parts && work->n_jobs < symbols->options.jobs) {
-			struct job *job = &work->jobs[work->n_jobs];
+		       module->next_part < module->parts && work->n_tasks < symbols->options.jobs) {
+			struct sp_symbol_task *task = &work->tasks[work->n_tasks];
 
-			r = start_job(symbols, module, job);
+			r = sp_symbol_task_start(symbols, module, task);
 			if (r < 0 || symbols->options.in_process) {
-				int finished = finish_job(job, NULL);
+				int finished = finish_task(task, NULL);
 
 				r = r < 0 ? r : finished;
 			} else {
-				work->n_jobs++;
+				work->n_tasks++;
 			}
 		}
 		if (r == 0 && module->step == SP_STEP_FETCH && work->n_fetches < MAX_FETCHES)
@@ -413,20 +208,21 @@ static int start_more(struct work *work)
 	return r;
 }
 
-static int attend_job(struct work *work, size_t i, bool ready)
+static int attend_task(struct work *work, size_t i, bool ready)
 {
-	struct job *job = &work->jobs[i];
+	struct sp_symbol_task *task = &work->tasks[i];
 	const char *trouble = NULL;
-	int r = ready ? hear_job(job) : 1;
+	int r = ready ? sp_symbol_task_hear(task) : 1;
 
-	if (r == 1 && now_s() - job->heard > (time_t)work->symbols->options.patience_s)
+	if (r == 1 && (time_t)(sp_symbols_now_ns() / 1000000000u) - task->heard >
+			      (time_t)work->symbols->options.patience_s)
 		trouble = "given up: reading its debug information took too long";
 	else if (r < 0)
 		trouble = "reading its debug information went wrong";
 	else if (r == 1)
 		return 0;
-	r = finish_job(job, trouble);
-	work->jobs[i] = work->jobs[--work->n_jobs];
+	r = finish_task(task, trouble);
+	work->tasks[i] = work->tasks[--work->n_tasks];
 	return r;
 }
 
@@ -435,7 +231,7 @@ static int attend_fetch(struct work *work, size_t i, bool ready)
 	struct fetch *fetch = &work->fetches[i];
 	int r = ready ? sp_symbol_fetch_hear(&fetch->process) : 1;
 
-	if (r == 1 && now_ns() < work->symbols->fetch_until + GRACE_NS)
+	if (r == 1 && sp_symbols_now_ns() < work->symbols->fetch_until + GRACE_NS)
 		return 0;
 	r = finish_fetch(work, fetch);
 	work->fetches[i] = work->fetches[--work->n_fetches];
@@ -445,12 +241,12 @@ static int attend_fetch(struct work *work, size_t i, bool ready)
 /* Waits for any of the processes; finished ones are taken out of the lists. */
 static int attend(struct work *work)
 {
-	struct pollfd polled[MAX_JOBS + MAX_FETCHES];
-	size_t n_jobs = work->n_jobs, n = 0;
+	struct pollfd polled[MAX_TASKS + MAX_FETCHES];
+	size_t n_tasks = work->n_tasks, n = 0;
 	int result = 0;
 
-	for (size_t i = 0; i < work->n_jobs; i++)
-		polled[n++] = (struct pollfd){.fd = work->jobs[i].fd, .events = POLLIN};
+	for (size_t i = 0; i < work->n_tasks; i++)
+		polled[n++] = (struct pollfd){.fd = work->tasks[i].fd, .events = POLLIN};
 	for (size_t i = 0; i < work->n_fetches; i++)
 		polled[n++] = (struct pollfd){.fd = work->fetches[i].process.fd, .events = POLLIN};
 	if (poll(polled, n, work->n_fetches ? 200 : 1000) < 0) {
@@ -461,8 +257,8 @@ static int attend(struct work *work)
 	/* Backwards: what is taken out of a list leaves the ones before it alone. */
 	for (size_t i = n; i-- > 0;) {
 		bool ready = polled[i].revents != 0;
-		int r = i < n_jobs ? attend_job(work, i, ready)
-				   : attend_fetch(work, i - n_jobs, ready);
+		int r = i < n_tasks ? attend_task(work, i, ready)
+				    : attend_fetch(work, i - n_tasks, ready);
 
 		if (r < 0)
 			result = r;
@@ -521,8 +317,8 @@ static void stop_all(struct work *work)
 {
 	const char *path, *reason;
 
-	while (work->n_jobs)
-		finish_job(&work->jobs[--work->n_jobs], "given up");
+	while (work->n_tasks)
+		finish_task(&work->tasks[--work->n_tasks], "given up");
 	while (work->n_fetches)
 		sp_symbol_fetch_end(&work->fetches[--work->n_fetches].process, &path, &reason);
 	for (size_t i = 0; i < work->symbols->n_modules; i++) {
@@ -540,7 +336,7 @@ int sp_symbols_resolve(struct sp_symbols *symbols)
 {
 	sp_cleanup(sp_freep) struct work *work = calloc(1, sizeof(*work));
 	unsigned int limit_s = symbols->options.limit_s;
-	time_t started = now_s();
+	time_t started = (time_t)(sp_symbols_now_ns() / 1000000000u);
 	int r = 0;
 
 	if (!work)
@@ -555,13 +351,14 @@ int sp_symbols_resolve(struct sp_symbols *symbols)
 			r = begin_reading(symbols, &symbols->modules[i]);
 	}
 	do {
-		if (limit_s && now_s() - started >= (time_t)limit_s) {
+		if (limit_s &&
+		    (time_t)(sp_symbols_now_ns() / 1000000000u) - started >= (time_t)limit_s) {
 			symbols->ran_out_of_time = true;
 			break;
 		}
 		if (r == 0)
 			r = start_more(work);
-		if (r == 0 && (work->n_jobs || work->n_fetches))
+		if (r == 0 && (work->n_tasks || work->n_fetches))
 			r = attend(work);
 		if (symbols->options.progress)
 			symbols->options.progress(symbols->options.context, symbols->done,
