@@ -225,6 +225,19 @@ class LineProfile(unittest.TestCase):
             self.assertFalse([r for r in records if "source" in r])
         os.utime(path("hot.c"), (1e9, 1e9))
 
+    def test_private_source(self):
+        """Root stores no text that others may not read: the program says what its source is."""
+        where = self.addresses(self.program, "sweep")
+        directory = self.record("private", self.program,
+                                [(0, region, a) for a in where for region in (1, 2)])
+        for mode, there in (0o644, True), (0o600, os.geteuid() != 0):
+            os.chmod(path("hot.c"), mode)
+            self.addCleanup(os.chmod, path("hot.c"), 0o644)
+            with open(self.files(directory, "--force")[0], "rb") as file:
+                stored = file.read()
+            for text in b"sum += square(u[i])", b"#include <stdio.h>":  # of a line, of a region
+                self.assertEqual(text in stored, there, (oct(mode), text))
+
 
 if __name__ == "__main__":
     for tool in "gcc", "objdump", "addr2line", "strip":

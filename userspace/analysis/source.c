@@ -27,6 +27,7 @@ struct source {
 };
 
 struct sp_sources {
+	bool public_only;
 	struct sp_pool *paths;
 	struct source *files; /* by number of the path */
 	size_t n_files, files_room;
@@ -60,7 +61,12 @@ void sp_sources_free(struct sp_sources *sources)
 	free(sources);
 }
 
-static char *read_file(const char *path, struct timespec *ret_changed)
+void sp_sources_set_public(struct sp_sources *sources)
+{
+	sources->public_only = geteuid() == 0;
+}
+
+static char *read_file(const char *path, bool public_only, struct timespec *ret_changed)
 {
 	sp_cleanup(sp_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	sp_cleanup(sp_freep) char *text = NULL;
@@ -68,7 +74,7 @@ static char *read_file(const char *path, struct timespec *ret_changed)
 	size_t size, at = 0;
 
 	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
-	    status.st_size > MAX_SIZE)
+	    status.st_size > MAX_SIZE || (public_only && !(status.st_mode & S_IROTH)))
 		return NULL;
 	size = (size_t)status.st_size;
 	text = malloc(size + 1);
@@ -120,7 +126,7 @@ static struct source *find_source(struct sp_sources *sources, const char *path)
 		source = sp_array_add(&sources->files, &sources->n_files, &sources->files_room);
 		if (!source)
 			return NULL;
-		source->text = read_file(path, &source->changed);
+		source->text = read_file(path, sources->public_only, &source->changed);
 		if (source->text)
 			cut_lines(source);
 	}

@@ -23,6 +23,9 @@ enum sp_source_state {
 int sp_sources_new(struct sp_sources **ret_sources);
 /* NULL is fine. */
 void sp_sources_free(struct sp_sources *sources);
+/* For texts that are stored where others may read them: to root, files that not everybody may read
+ * are missing from here on, since whoever built a program can name any file as its source. */
+void sp_sources_set_public(struct sp_sources *sources);
 
 /* The text of a line (from 1), without the blanks around it, valid until free; "" if it is not
  * FOUND.

@@ -46,6 +46,7 @@ int sp_line_profiles_new(const struct sp_symbols_options *symbols, int64_t hz,
 		r = sp_lines_new(profiles->symbols, &profiles->seen);
 	if (r < 0)
 		return r;
+	sp_sources_set_public(profiles->sources);
 	profiles->period_ns = hz > 0 ? 1e9 / (double)hz : 0;
 	*ret_profiles = sp_take(profiles);
 	return 0;

@@ -18,7 +18,8 @@
 #define MAX_LINE_BYTES 1024
 
 /* The path was written by whoever built the program: it may name anything, so nothing that could
- * block or never end is read. */
+ * block or never end is read; nor by root what others may not read, since what is read here is
+ * stored where they may. */
 static FILE *open_source(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -27,7 +28,8 @@ static FILE *open_source(const char *path)
 
 	if (fd < 0)
 		return NULL;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > MAX_SOURCE_BYTES) {
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > MAX_SOURCE_BYTES ||
+	    (geteuid() == 0 && !(st.st_mode & S_IROTH))) {
 		close(fd);
 		return NULL;
 	}
