@@ -46,7 +46,7 @@ void sp_json_quote(FILE *out, const char *text)
 			fputs("\\n", out);
 		} else if (c == '\t') {
 			fputs("\\t", out);
-		} else if (c < 0x20 || c == 0x7f) {
+		} else if (sp_text_is_active(c)) {
 			fprintf(out, "\\u%04" PRIx32, c);
 		} else {
 			fwrite(text, 1, n, out);

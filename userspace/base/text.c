@@ -73,7 +73,7 @@ int sp_text_columns(uint32_t c)
 	return in_ranges(c, wide, sp_array_size(wide)) ? 2 : 1;
 }
 
-static bool is_active(uint32_t c)
+bool sp_text_is_active(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f ||
 	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
@@ -90,7 +90,7 @@ char *sp_text_escape(const char *text)
 		uint32_t c = 0;
 		size_t n = sp_text_decode(text, left, &c);
 
-		if (n && !is_active(c)) {
+		if (n && !sp_text_is_active(c)) {
 			memcpy(out, text, n);
 			out += n;
 		} else if (n == 0 || c < 0x80) {

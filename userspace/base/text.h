@@ -10,6 +10,7 @@
 #ifndef SP_BASE_TEXT_H
 #define SP_BASE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,6 +19,9 @@
 size_t sp_text_decode(const char *text, size_t bytes, uint32_t *ret_code_point);
 /* Columns that a terminal gives to a code point: 0, 1 or 2. */
 int sp_text_columns(uint32_t code_point);
+
+/* Whether a terminal would act upon a code point. */
+bool sp_text_is_active(uint32_t code_point);
 
 /* A copy that is safe to print, to free(); NULL without memory. */
 char *sp_text_escape(const char *text);

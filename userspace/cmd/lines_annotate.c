@@ -19,6 +19,7 @@
 #include "userspace/base/table.h"
 #include "userspace/base/text.h"
 #include "userspace/base/units.h"
+#include "userspace/cmd/report.h"
 #include "userspace/cmd/sample_notes.h"
 
 #define TAB 8
@@ -387,14 +388,15 @@ static void write_csv(const struct sp_annotate *annotate, const struct listings 
 		for (size_t k = 0; k < listing->n_lines; k++) {
 			const struct annotated_line *line = &listing->lines[k];
 
-			sp_lines_write_field(listing->all      ? ""
-					     : listing->region ? listing->region
-							       : SP_LINES_NO_REGION_NAME,
-					     ',');
-			sp_lines_write_field(listing->path, ',');
-			printf("%" PRIu32 ",%" PRIu64 ",%.6f,", line->line, line->samples,
+			sp_report_csv_text(stdout, listing->all	     ? ""
+						   : listing->region ? listing->region
+								     : SP_LINES_NO_REGION_NAME);
+			putchar(',');
+			sp_report_csv_text(stdout, listing->path);
+			printf(",%" PRIu32 ",%" PRIu64 ",%.6f,", line->line, line->samples,
 			       (double)line->samples / (double)listing->total);
-			sp_lines_write_field(line->line <= n ? text[line->line - 1] : "", '\n');
+			sp_report_csv_source(stdout, line->line <= n ? text[line->line - 1] : "");
+			putchar('\n');
 		}
 	}
 }

@@ -2,7 +2,7 @@
  *
  * lines_data.c - line profiles for programs: JSON and CSV.
  *
- * Nothing is shortened or escaped beyond what the format asks for. Counts agree with
+ * Nothing is shortened; what is escaped is the formats' and report.h's. Counts agree with
  * scope-profiler's line_profile for every (file, line).
  */
 #include <stdio.h>
@@ -10,6 +10,7 @@
 
 #include "userspace/base/json.h"
 #include "userspace/cmd/lines_view.h"
+#include "userspace/cmd/report.h"
 
 static const char *const status_names[] = {
 	[SP_SYMBOLS_PENDING] = "unread",  [SP_SYMBOLS_LINES] = "lines",
@@ -126,22 +127,6 @@ void sp_lines_write_json(const struct sp_lines_view *view)
 
 /* ---- CSV (RFC 4180, but with plain newlines) ---- */
 
-void sp_lines_write_field(const char *text, char after)
-{
-	if (!strpbrk(text, "\",\r\n")) {
-		fputs(text, stdout);
-	} else {
-		putchar('"');
-		for (; *text; text++) {
-			if (*text == '"')
-				putchar('"');
-			putchar(*text);
-		}
-		putchar('"');
-	}
-	putchar(after);
-}
-
 void sp_lines_write_csv(const struct sp_lines_view *view)
 {
 	enum sp_source_state state;
@@ -153,14 +138,17 @@ void sp_lines_write_csv(const struct sp_lines_view *view)
 		for (size_t k = 0; k < rows_shown(view, region); k++) {
 			const struct sp_lines_row *row = &region->rows[k];
 
-			sp_lines_write_field(region->name ? region->name : SP_LINES_NO_REGION_NAME,
-					     ',');
-			printf("%llu,%.6f,", (unsigned long long)row->samples, share(row, region));
-			sp_lines_write_field(row->file, ',');
-			printf("%u,", row->line);
-			sp_lines_write_field(row->function, ',');
-			sp_lines_write_field(row->module ? row->module : "", ',');
-			sp_lines_write_field(sp_lines_source(view, row, &state), '\n');
+			sp_report_csv_text(stdout,
+					   region->name ? region->name : SP_LINES_NO_REGION_NAME);
+			printf(",%llu,%.6f,", (unsigned long long)row->samples, share(row, region));
+			sp_report_csv_text(stdout, row->file);
+			printf(",%u,", row->line);
+			sp_report_csv_text(stdout, row->function);
+			putchar(',');
+			sp_report_csv_text(stdout, row->module ? row->module : "");
+			putchar(',');
+			sp_report_csv_source(stdout, sp_lines_source(view, row, &state));
+			putchar('\n');
 		}
 	}
 }

@@ -36,10 +36,6 @@ void sp_lines_write_csv(const struct sp_lines_view *view);
 int sp_lines_choose_regions(const struct sp_lines *lines, char *const *names, size_t n_names,
 			    const struct sp_lines_region **chosen, size_t *ret_n);
 
-/* A field of a CSV file as it is, quoted where it has to be, and what follows it: source text may
- * begin with what report.h keeps from spreadsheets. */
-void sp_lines_write_field(const char *text, char after);
-
 /* Text of a row's source line; "" if it is not known. */
 const char *sp_lines_source(const struct sp_lines_view *view, const struct sp_lines_row *row,
 			    enum sp_source_state *ret_state);

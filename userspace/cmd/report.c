@@ -114,21 +114,45 @@ void sp_report_json_notes(const struct sp_inputs *inputs, size_t group, struct s
 	sp_json_close_array(json);
 }
 
+/* Newlines and tabs stay, since they mean something to who reads tables; what else a terminal would
+ * act upon is escaped, and what is no UTF-8 is replaced, as in JSON. */
+static void put_csv(FILE *out, const char *text)
+{
+	for (size_t left = strlen(text), n; left; text += n, left -= n) {
+		uint32_t c = 0;
+
+		n = sp_text_decode(text, left, &c);
+		if (!n)
+			fputs("\xef\xbf\xbd", out);
+		else if (c == '"')
+			fputs("\"\"", out);
+		else if (sp_text_is_active(c) && c != '\n' && c != '\t')
+			fprintf(out, c < 0x80 ? "\\x%02x" : "\\u%04x", (unsigned)c);
+		else
+			fwrite(text, 1, n, out);
+		n += n == 0;
+	}
+}
+
+static void put_field(FILE *out, const char *text, bool formula)
+{
+	bool quote = formula || !text[0] || strpbrk(text, ",\"\n");
+
+	if (quote)
+		putc('"', out);
+	if (formula)
+		putc('\'', out);
+	put_csv(out, text);
+	if (quote)
+		putc('"', out);
+}
+
 void sp_report_csv_text(FILE *out, const char *text)
 {
-	bool quote = strpbrk(text, ",\"\r\n") || strchr("=+-@\t", text[0]);
+	put_field(out, text, text[0] && strchr("=+-@\t", text[0]));
+}
 
-	if (!quote) {
-		fputs(text, out);
-		return;
-	}
-	putc('"', out);
-	if (text[0] && strchr("=+-@\t", text[0]))
-		putc('\'', out);
-	for (; *text; text++) {
-		if (*text == '"')
-			putc('"', out);
-		putc(*text, out);
-	}
-	putc('"', out);
+void sp_report_csv_source(FILE *out, const char *text)
+{
+	put_field(out, text, false);
 }

@@ -24,8 +24,10 @@ void sp_report_json_notes(const struct sp_inputs *inputs, size_t group, struct s
  */
 bool sp_report_is_missing(const struct sp_given_loss *loss);
 
-/* A field of a CSV line, quoted where it must be. A text that a spreadsheet would take for a
- * formula stays text. */
+/* A field of a CSV line, quoted where it must be: UTF-8 without anything that a terminal acts upon
+ * but newlines and tabs. A text that a spreadsheet would take for a formula stays text. */
 void sp_report_csv_text(FILE *out, const char *text);
+/* The same of source text, which may well begin like a formula. */
+void sp_report_csv_source(FILE *out, const char *text);
 
 #endif

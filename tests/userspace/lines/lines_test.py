@@ -597,7 +597,8 @@ class Lines(unittest.TestCase):
         regions = {r["region"] for r in lines_json(path("names.sps"))["regions"]}
         self.assertEqual(regions, {name, "=1"})
         rows = list(csv.DictReader(io.StringIO(lines("--csv", path("names.sps")).stdout)))
-        self.assertEqual({r["region"] for r in rows}, {name, "=1"})
+        # A spreadsheet is not to take it for a formula, nor a terminal for a command.
+        self.assertEqual({r["region"] for r in rows}, {'a\\x1b]0;x\\x07\\u202e\n,"b', "'=1"})
 
     def test_modules_that_are_no_programs(self):
         os.mkfifo(path("fifo"))

@@ -381,7 +381,11 @@ def check_text(test, path, down):
 # ---- flame graphs ----
 
 HOSTILE = ["<script>alert(1)</script>", "\"'&]]>", "\x1b[31mred\x07", "\udcff\udcfe not UTF-8", "x" * 65000, "a;b c 12", "\ufffe",
-           "$(touch /tmp/x)", "‮right to left"]
+           "$(touch /tmp/x)", "=cmd|' /C calc'!A0", "\x9b31mC1", "‮right to left"]
+
+
+# What a terminal acts upon, but newlines.
+ACTIVE = "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 
 def svg_of(test, *args, name="x.svg"):
@@ -467,11 +471,17 @@ def test_hostile(test):
         out = test.run(*args, recording.path)
         if "--json" in args:
             same(len(json.loads(out)["tree"]["children"]), len(HOSTILE), "JSON")
+            same(re.search(ACTIVE, out), None, "what a terminal acts upon in JSON")
         elif "--csv" not in args:
             same(re.search(r"[\x00-\x09\x0b-\x1f\x7f]", out), None, f"{args}")
         else:
             csv.field_size_limit(1 << 20)
             same(len(list(csv.reader(io.StringIO(out)))), 2 + 2 * len(HOSTILE), "CSV")
+            same(re.search(ACTIVE, out), None, "what a terminal acts upon in CSV")
+    for args in (["lines", "--csv"], ["lines", "--json"]):
+        out = test.run(*args, recording.path)
+        same(re.search(ACTIVE, out), None, f"what a terminal acts upon in {args}")
+        same("\n=cmd|" in out, False, f"a formula in {args}")
 
 
 def test_script(test):
