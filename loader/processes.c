@@ -103,18 +103,9 @@ static int open_mapped(const struct sp_mapping *m)
 				 .minor = minor(m->device),
 				 .flags = SP_MAP_EXEC,
 				 .path = m->path};
-	struct stat st;
 	int fd;
 
-	if (sp_procmaps_open(m->pid, &map, &fd) == 0)
-		return fd;
-	fd = open(m->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0 && (fstat(fd, &st) || st.st_ino != m->inode || st.st_dev != m->device ||
-			!S_ISREG(st.st_mode))) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	return sp_procmaps_open(m->pid, &map, &fd) == 0 ? fd : -1;
 }
 
 /* @found: it was there before the recording, so what it did before is nobody's loss. */
