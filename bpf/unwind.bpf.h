@@ -241,6 +241,9 @@ sp_inline long step_by_rule(const struct walk *w, const struct sp_unwind_rule *r
 
 	if (!(u->known & REG_BIT(number)) && kind != SP_UNWIND_PLT)
 		return stop(u, SP_STACK_UNSUPPORTED);
+	/* Only there, or where a signal interrupted it: no call leads into it. */
+	if (rule->flags & SP_UNWIND_UNLESS_0 && u->known == ALL_KNOWN && !u->regs[0])
+		return stop(u, SP_STACK_COMPLETE);
 	if (kind == SP_UNWIND_PLT) {
 		cfa = sp + 8 + ((u->ip & 15) >= rule->offset ? 8 : 0);
 	} else {

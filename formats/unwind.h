@@ -7,7 +7,8 @@
  * canonical frame address (CFA: the caller's stack pointer) is, and where the caller's frame
  * pointer and return address stand. Callers' other registers are not followed.
  *
- * Where there is none (stubs, the entry point, assembler kernels), what is known of the code.
+ * Where there is none (stubs, the entry point, assembler kernels, clone()), what is known of the
+ * code.
  *
  * Made by sp-unwind (loader/helpers), checked and handed to the kernel by loader/unwind*.c, used by
  * bpf/unwind.bpf.h. Never written to a file. Registers have their DWARF numbers: x86-64 rbp 6, rsp
@@ -41,6 +42,8 @@ enum sp_unwind_flag {
 	SP_UNWIND_FP_BY_FP = 1 << 0, /* fp counts from the frame pointer register, not from the CFA:
 				      * realigned stacks of gcc */
 	SP_UNWIND_BY_REG = 1 << 1,   /* fp and ra count from reg, not from the CFA */
+	SP_UNWIND_UNLESS_0 = 1 << 2, /* REG only: if register 0 (rax) holds 0, the stack ends
+				      * here: a new thread, where clone() returns twice */
 };
 
 struct sp_unwind_rule {

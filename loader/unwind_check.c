@@ -64,7 +64,8 @@ static bool rule_is_good(const struct sp_unwind_rule *rule)
 	if (rule->kind == SP_UNWIND_SIGNAL)
 		return rule->flags == SP_UNWIND_BY_REG && rule->ra != SP_UNWIND_SAME;
 	return !rule->flags || rule->flags == SP_UNWIND_FP_BY_FP ||
-	       (rule->flags == SP_UNWIND_BY_REG && rule->kind == SP_UNWIND_REG);
+	       ((rule->flags == SP_UNWIND_BY_REG || rule->flags == SP_UNWIND_UNLESS_0) &&
+		rule->kind == SP_UNWIND_REG);
 }
 
 static bool segments_are_good(const struct sp_unwind_table *table, uint64_t file_size)

@@ -57,6 +57,7 @@ struct sp_cfi_cie {
 	uint8_t encoding; /* of addresses in its FDEs: DW_EH_PE_* */
 	bool sized;	  /* its FDEs say how long their augmentation data is ('z') */
 	bool signal;	  /* 'S' */
+	bool clones;	  /* SP_UNWIND_UNLESS_0 */
 	bool usable;
 	struct sp_cfi_state initial;
 };

@@ -18,10 +18,9 @@
 #include <string.h>
 
 #include "loader/helpers/unwind_stubs.h"
+#include "userspace/base/known_code.h"
 
 #define SLOT 16
-/* How far the code at the entry point goes, at most: _start of glibc's linker has 61 bytes. */
-#define ENTRY_BYTES 128
 
 #define PROGRAM(bytes) ((struct sp_bytes){bytes, bytes + sizeof(bytes), false})
 
@@ -137,24 +136,14 @@ static void add_section(struct sp_elf_file *file, const GElf_Shdr *sh,
 		add_arm(extras, n, code, sh);
 }
 
-/* Whether the program begins here: the frame pointer is cleared, or the stack handed on. Older
- * linkers gave libraries an entry point, too, which was any code. */
 static bool is_entry(struct sp_elf_file *file, uint64_t address)
 {
-	uint8_t code[16] = {0}, *at = code;
+	uint8_t code[SP_ENTRY_BYTES] = {0};
 	uint64_t offset;
 
-	if (sp_elf_file_offset(file, address, sizeof(code), PF_X, &offset) < 0 ||
-	    sp_elf_file_read(file, offset, code, sizeof(code)) < 0)
-		return false;
-	if (file->machine == EM_X86_64) {
-		at += begins(at, "\xf3\x0f\x1e\xfa", 4) ? 4 : 0;
-		return begins(at, "\x31\xed", 2) || begins(at, "\x48\x31\xed", 3) ||
-		       begins(at, "\x48\x89\xe7\xe8", 4);
-	}
-	at += begins(at, bti, 4) ? 4 : 0;
-	/* mov x29, #0; mov x0, sp */
-	return begins(at, "\x1d\x00\x80\xd2", 4) || begins(at, "\xe0\x03\x00\x91", 4);
+	return sp_elf_file_offset(file, address, sizeof(code), PF_X, &offset) == 0 &&
+	       sp_elf_file_read(file, offset, code, sizeof(code)) == 0 &&
+	       sp_code_is_entry(file->machine, code);
 }
 
 size_t sp_unwind_extras(struct sp_elf_file *file, struct sp_unwind_extra *extras)
@@ -168,7 +157,7 @@ size_t sp_unwind_extras(struct sp_elf_file *file, struct sp_unwind_extra *extras
 		add(extras, &n, stubs[i].start, stubs[i].end, PROGRAM(plain));
 
 	if (gelf_getehdr(file->elf, &eh) && is_entry(file, eh.e_entry))
-		add(extras, &n, eh.e_entry, eh.e_entry + ENTRY_BYTES,
+		add(extras, &n, eh.e_entry, eh.e_entry + SP_ENTRY_EXTENT,
 		    file->machine == EM_X86_64 ? PROGRAM(entry_x86) : PROGRAM(entry_arm));
 	if (!file->has_sections || elf_getshdrstrndx(file->elf, &names) < 0)
 		return n;
@@ -182,4 +171,19 @@ size_t sp_unwind_extras(struct sp_elf_file *file, struct sp_unwind_extra *extras
 			add_section(file, &sh, extras, &n);
 	}
 	return n;
+}
+
+bool sp_unwind_extra_clone(struct sp_elf_file *file, uint64_t start, uint64_t end,
+			   struct sp_bytes *ret_program)
+{
+	uint8_t code[SP_CLONE_MOST];
+	uint64_t offset;
+
+	if (end - start < SP_CLONE_LEAST || end - start > sizeof(code) ||
+	    sp_elf_file_offset(file, start, end - start, PF_X, &offset) < 0 ||
+	    sp_elf_file_read(file, offset, code, end - start) < 0 ||
+	    sp_code_is_clone(file->machine, code, end - start) != end - start)
+		return false;
+	*ret_program = PROGRAM(plain);
+	return true;
 }

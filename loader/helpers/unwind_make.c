@@ -51,7 +51,7 @@ struct maker {
 	struct sp_unwind_section section[2]; /* .eh_frame, .debug_frame */
 	struct cies cies[2];
 	struct sp_unwind_fdes fdes[2];
-	struct sp_cfi_cie extra_cie;
+	struct sp_cfi_cie extra_cie, clone_cie;
 	struct sp_unwind_fdes described; /* of .debug_frame, while what nobody describes is added */
 	uint8_t **programs;		 /* ours, for that */
 	size_t program_count, program_room;
@@ -206,6 +206,33 @@ static int take_function(uint64_t start, uint64_t size, void *arg)
 				  m->err);
 }
 
+/* The gaps in which clone() returns twice. Those before functions, which compilers align, are not
+ * looked at, so that few are read. */
+static int add_clones(struct maker *m)
+{
+	const struct sp_unwind_fdes *fdes = &m->fdes[0];
+	int r = 0;
+
+	m->clone_cie = m->extra_cie;
+	m->clone_cie.clones = true;
+	for (size_t i = 1; i < fdes->count && r == 0; i++) {
+		struct sp_unwind_fde fde = {.start = fdes->at[i - 1].end,
+					    .end = fdes->at[i].from,
+					    .from = fdes->at[i - 1].end,
+					    .cie = &m->clone_cie};
+		struct sp_bytes program;
+
+		if (fde.end % 16 == 0 ||
+		    !sp_unwind_fdes_are_away(&m->described, fde.start, fde.end) ||
+		    !sp_unwind_extra_clone(&m->file, fde.start, fde.end, &program))
+			continue;
+		fde.program = program.at;
+		fde.bytes = (uint32_t)(program.end - program.at);
+		r = sp_unwind_fdes_add(&m->fdes[1], &fde, m->err);
+	}
+	return r;
+}
+
 /* Code that nobody describes, but that is known: for the gaps of both. */
 static int add_extras(struct maker *m)
 {
@@ -235,6 +262,8 @@ static int add_extras(struct maker *m)
 		if (is_code(&m->file, fde.start, fde.end))
 			r = sp_unwind_fdes_add(&m->fdes[1], &fde, m->err);
 	}
+	if (r == 0 && m->machine->machine == EM_X86_64)
+		r = add_clones(m);
 	if (r == 0 && m->machine->machine == EM_X86_64)
 		r = sp_unwind_functions(&m->file, take_function, m);
 	return r < 0 ? r : sp_unwind_fdes_sort(&m->fdes[1], m->err);

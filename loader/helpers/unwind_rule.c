@@ -124,6 +124,7 @@ struct sp_unwind_rule sp_cfi_rule(const struct sp_cfi_cie *cie, const struct sp_
 		return unsupported;
 	rule.offset = (int32_t)cfa->offset;
 	rule.addend = (int8_t)cfa->addend;
+	rule.flags = cie->clones ? SP_UNWIND_UNLESS_0 : 0;
 	if (state->ra.kind == SP_CFI_SAME && cie->machine->machine == EM_AARCH64)
 		rule.ra = SP_UNWIND_SAME;
 	else if (!from_cfa(&state->ra, cfa, &ra))

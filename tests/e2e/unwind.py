@@ -100,6 +100,18 @@ def threads(into):
     judge(Stacks(into / "out"), said, [*CHAIN, "run_thread"])
 
 
+def creates(into):
+    """glibc does not describe the code in which clone() returns twice, where such a program spends half of its time."""
+    said = record(into, UNWOUND, "create", 2)
+    stacks = Stacks(into / "out")
+    user = stacks.user()
+    check(len(user) >= 100, f"only {len(user)} samples")
+    check(stacks.complete() >= 0.97, f"only {stacks.complete():.2%} are complete: {stacks.ends()}; {said}")
+    # Of the second function, where both are stripped: in the kernel's part of clone().
+    creating = [n for n in map(stacks.names, user) if has_chain(n, ["make_threads", *CHAIN[:1]]) and "main" in n]
+    check(len(creating) >= 0.3 * len(user), f"{len(creating)} of {len(user)} are whole, and make threads")
+
+
 def forks(into):
     said = record(into, UNWOUND, "fork", 2, LIBRARIES[0])
     stacks = Stacks(into / "out")
@@ -268,5 +280,5 @@ def without_helper(into):
     check(stacks.ends().get(12, 0) > 0.9 * len(stacks.samples), f"{stacks.ends()}")
 
 
-main(plain, short, threads, forks, execs, shell, reloads, made_code, attach, attach_working, deleted, container, static,
+main(plain, short, threads, creates, forks, execs, shell, reloads, made_code, attach, attach_working, deleted, container, static,
      cxx, modes, without_helper)

@@ -70,7 +70,7 @@ static const struct {
 	{"REGISTER", AT(rules[1].reg), SP_UNWIND_REGS},
 	{"OFFSET", AT(rules[1].offset), INT32_MAX},
 	{"OFFSET-", AT(rules[1].offset), INT32_MIN},
-	{"FLAGS", AT(rules[1].flags), 4},
+	{"FLAGS", AT(rules[1].flags), 8},
 	{"BOTH-FLAGS", AT(rules[1].flags), 3},
 	{"ADDEND", AT(rules[1].addend), 1},
 	{"RA", AT(rules[1].ra), SP_UNWIND_UNDEFINED},

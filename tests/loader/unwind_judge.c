@@ -310,6 +310,19 @@ static bool is_extra(const struct judge *judge, uint64_t pc)
 	return !judge->aarch64 && is_function(judge, pc);
 }
 
+/* Where clone() returns twice: behind what libdw knows, before what it says is the end of a new
+ * thread's stack. */
+static bool is_clone(struct judge *judge, const struct sp_unwind_table *table, uint64_t pc)
+{
+	ptrdiff_t row = sp_unwind_table_find(table, pc);
+
+	return row > 0 && (size_t)row + 1 < table->rows &&
+	       table->rules_at[table->rule[row]].flags & SP_UNWIND_UNLESS_0 &&
+	       table->pc[row + 1] - table->pc[row] <= 14 &&
+	       by_libdw(judge, table->pc[row] - 1).found &&
+	       by_libdw(judge, table->pc[row + 1]).outermost;
+}
+
 static void compare(struct judge *judge, const struct sp_unwind_table *table, uint64_t pc)
 {
 	struct caller a = by_table(judge, table, pc), b = by_libdw(judge, pc);
@@ -318,7 +331,8 @@ static void compare(struct judge *judge, const struct sp_unwind_table *table, ui
 	judge->asked++;
 	judge->known += a.found;
 	judge->unsupported += a.unsupported || (a.found && !a.fp_known && b.fp_known);
-	if (a.found && !b.found && !a.unsupported && is_extra(judge, pc))
+	if (a.found && !b.found && !a.unsupported &&
+	    (is_extra(judge, pc) || is_clone(judge, table, pc)))
 		same = true;
 	else if (a.unsupported)
 		same = b.found;

@@ -8,14 +8,15 @@
  * describes (unwind_code.c) is judged by the processor; and what linkers and compilers describe,
  * too.
  *
- * Without LIBRARY: the functions below, then libgmp (assembler) and libm where they are there. CALL
- * is one of gmp, libm, blas.
+ * Without LIBRARY: the functions below, then libgmp (assembler), libm, and libc making threads,
+ * where they are there. CALL is one of gmp, libm, threads, blas.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -134,6 +135,21 @@ static void call_libm(void *library)
 	}
 }
 
+static void *do_nothing(void *arg)
+{
+	return arg;
+}
+
+static void call_threads(void *library)
+{
+	pthread_t thread;
+
+	(void)library;
+	for (int i = 0; i < 3; i++)
+		if (pthread_create(&thread, NULL, do_nothing, NULL) == 0)
+			pthread_join(thread, NULL);
+}
+
 static void call_blas(void *library)
 {
 	void (*dgemm)(int, int, int, int, int, int, double, double *, int, double *, int, double,
@@ -158,6 +174,7 @@ static const struct {
 } calls[] = {
 	{"gmp", "libgmp.so.10", call_gmp},
 	{"libm", "libm.so.6", call_libm},
+	{"threads", "libc.so.6", call_threads},
 	{"blas", "libopenblas.so.0", call_blas},
 };
 
@@ -174,7 +191,7 @@ struct walk {
 	uint64_t base, start, end; /* of the file's code, in memory */
 	struct frame frames[MAX_DEPTH];
 	size_t depth;
-	size_t seen, known, lost, wrong;
+	size_t seen, known, lost, wrong, clones;
 };
 
 static uint64_t peek(const struct walk *w, uint64_t address)
@@ -203,6 +220,7 @@ static void judge(struct walk *w, const struct user_regs_struct *regs)
 	if (!r || r->kind == SP_UNWIND_NONE || r->kind == SP_UNWIND_UNSUPPORTED)
 		return;
 	w->known++;
+	w->clones += !!(r->flags & SP_UNWIND_UNLESS_0);
 	reg = value_of(regs, r->reg);
 	cfa = reg + (uint64_t)(int64_t)r->offset;
 	if (r->kind == SP_UNWIND_DEREF)
@@ -309,6 +327,11 @@ static double test(const char *what, const struct sp_unwind_table *table, uint64
 	step_all(&w);
 	printf("%s: %zu instructions, %zu known, %zu without frame pointer, %zu wrong\n", what,
 	       w.seen, w.known, w.lost, w.wrong);
+	/* syscall, test, jl, je, ret: of each thread that was made */
+	for (size_t i = 0; i < table->rules; i++)
+		CHECK(!(table->rules_at[i].flags & SP_UNWIND_UNLESS_0) || call != call_threads ||
+			      w.clones >= 15,
+		      "%s: %zu instructions where clone() returns", what, w.clones);
 	CHECK(w.seen > 100, "%s: %zu instructions", what, w.seen);
 	CHECK(w.wrong == 0, "%s: %zu of %zu are wrong", what, w.wrong, w.known);
 	return (double)w.known / (double)(w.seen + !w.seen);
@@ -385,6 +408,7 @@ int main(int argc, char **argv)
 	sp_unwind_table_clear(&table);
 	test_library(argv[1], NULL, "gmp");
 	test_library(argv[1], NULL, "libm");
+	test_library(argv[1], NULL, "threads");
 	return check_done();
 }
 #endif

@@ -4,6 +4,8 @@
  * it (backtrace(3)); copies that end early give less, and files that changed, are gone, or kill
  * their reader cost no more than themselves.
  */
+#include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -12,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -282,6 +285,70 @@ static void test_places(void)
 	pthread_join(thread, NULL);
 	compare("thread", true);
 	stack_top = top;
+}
+
+/* The copy at hand, as if what stands on the stack at its @word had been called from there. */
+static void move_to(uint64_t ip, uint32_t word)
+{
+	taken.tail[7] += (word - BELOW) * 8ul;
+	if (taken.tail[6] == taken.tail[7] - 8) /* take() has a frame pointer of its own */
+		taken.tail[6] = taken.tail[REGISTERS + word - 1];
+	taken.tail[16] = ip;
+	memmove(taken.tail + REGISTERS, taken.tail + REGISTERS + word - BELOW,
+		(taken.event.words - (word - BELOW)) * 8ul);
+	taken.event.words -= word - BELOW;
+}
+
+/* Where glibc's clone() returns twice, there is no call frame information. */
+static void test_clone(void)
+{
+	const uint8_t *code = dlsym(RTLD_DEFAULT, "clone");
+	uint32_t word = BELOW;
+	size_t at = 0;
+
+	while (code && at < 100 && memcmp(code + at, "\x0f\x05\x48\x85\xc0\x7c", 6))
+		at++;
+	if (!code || at == 100) {
+		fprintf(stderr, "this clone() is not glibc's\n");
+		return;
+	}
+	recurse(3);
+	while (word + 1 < taken.event.words &&
+	       taken.tail[REGISTERS + word] != (uint64_t)taken.frames[1])
+		word++;
+	move_to((uint64_t)code + at, word);
+	for (int offset = 0; offset < 10; offset += offset < 5 ? 2 + offset / 2 : 2) {
+		taken.tail[16] = (uint64_t)code + at + (uint64_t)offset;
+		taken.tail[2] = offset == 2 ? taken.tail[16] : 0; /* rcx: in the system call */
+		taken.tail[0] = 4711;
+		find(unwind, taken.event.words);
+		CHECK_NUMBER(stack.frames, taken.n_frames);
+		for (int i = 1; i < taken.n_frames && i < (int)stack.frames; i++)
+			CHECK_NUMBER(stack.frame[i], (uint64_t)taken.frames[i]);
+		CHECK_NUMBER(stack.end, SP_STACK_COMPLETE);
+		taken.tail[0] = 0;
+		find(unwind, taken.event.words);
+		CHECK_NUMBER(stack.frames, 1); /* the new thread */
+		CHECK_NUMBER(stack.end, SP_STACK_COMPLETE);
+	}
+}
+
+/* A program's first instructions are those of the dynamic linker, which says nothing of them. */
+static void test_entry(void)
+{
+	uint64_t base = getauxval(AT_BASE);
+
+	if (!base) {
+		fprintf(stderr, "a static program\n");
+		return;
+	}
+	recurse(3);
+	for (uint64_t offset = 0; offset < 8; offset += 3) { /* mov %rsp,%rdi; call _dl_start */
+		taken.tail[16] = base + ((const Elf64_Ehdr *)base)->e_entry + offset;
+		find(unwind, taken.event.words);
+		CHECK_NUMBER(stack.frames, 1);
+		CHECK_NUMBER(stack.end, SP_STACK_COMPLETE);
+	}
 }
 
 /* Any shorter copy gives the first frames of the whole stack. */
@@ -655,6 +722,8 @@ int main(int argc, char **argv)
 	recording = record_maps(NULL, "");
 	CHECK_NUMBER(sp_unwind_dwarf_new(recording, NULL, &unwind), 0);
 	test_places();
+	test_clone();
+	test_entry();
 	test_short();
 	test_wrong_events();
 	sp_unwind_dwarf_stats(unwind, &stats);

@@ -16,6 +16,7 @@
 #include "userspace/analysis/unwind_dwarf_worker.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/base/known_code.h"
 
 struct module {
 	uint64_t start, end;
@@ -249,5 +250,67 @@ bool sp_dwarf_space_read(const struct sp_dwarf_space *space, uint64_t address, u
 		memcpy(ret_word, bytes + address, sizeof(*ret_word));
 		return true;
 	}
+	return false;
+}
+
+Dwarf_Frame *sp_dwarf_space_rule(const struct sp_dwarf_space *space, uint64_t address)
+{
+	Dwfl_Module *module = dwfl_addrmodule(space->dwfl, address);
+	Dwarf_Addr bias = 0;
+
+	for (int debug = 0; module && debug < 2; debug++) {
+		Dwarf_CFI *cfi = debug ? dwfl_module_dwarf_cfi(module, &bias)
+				       : dwfl_module_eh_cfi(module, &bias);
+		Dwarf_Frame *frame = NULL;
+
+		if (cfi && dwarf_cfi_addrframe(cfi, address - bias, &frame) == 0)
+			return frame;
+	}
+	return NULL;
+}
+
+/* Two words: what it takes to know code. */
+static bool read_code(const struct sp_dwarf_space *space, uint64_t address, uint8_t code[16])
+{
+	uint64_t words[2];
+
+	if (!sp_dwarf_space_read(space, address, &words[0]) ||
+	    !sp_dwarf_space_read(space, address + 8, &words[1]))
+		return false;
+	memcpy(code, words, sizeof(words));
+	return true;
+}
+
+static bool is_described(const struct sp_dwarf_space *space, uint64_t address)
+{
+	Dwarf_Frame *frame = sp_dwarf_space_rule(space, address);
+	bool described = frame;
+
+	free(frame);
+	return described;
+}
+
+bool sp_dwarf_space_is_entry(const struct sp_dwarf_space *space, uint64_t address)
+{
+	Dwfl_Module *module = dwfl_addrmodule(space->dwfl, address);
+	GElf_Addr bias;
+	Elf *elf = module ? dwfl_module_getelf(module, &bias) : NULL;
+	uint8_t code[SP_ENTRY_BYTES];
+	GElf_Ehdr header;
+
+	return elf && gelf_getehdr(elf, &header) &&
+	       address - (header.e_entry + bias) < SP_ENTRY_EXTENT &&
+	       read_code(space, header.e_entry + bias, code) &&
+	       sp_code_is_entry(header.e_machine, code) && !is_described(space, address);
+}
+
+bool sp_dwarf_space_is_clone(const struct sp_dwarf_space *space, uint64_t address)
+{
+	uint8_t code[16];
+
+	for (size_t back = 0; back < SP_CLONE_MOST; back++)
+		if (read_code(space, address - back, code) &&
+		    sp_code_is_clone(EM_X86_64, code, sizeof(code)) > back)
+			return !is_described(space, address);
 	return false;
 }

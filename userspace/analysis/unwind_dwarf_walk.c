@@ -108,27 +108,10 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret_word, vo
 
 /* ---- frames ---- */
 
-/* What libdw reads of an address's call frame information; NULL: nothing. To free(). */
-static Dwarf_Frame *find_rule(const struct sp_dwarf_walker *walker, uint64_t address)
-{
-	Dwfl_Module *module = dwfl_addrmodule(sp_dwarf_space_dwfl(walker->space), address);
-	Dwarf_Addr bias = 0;
-
-	for (int debug = 0; module && debug < 2; debug++) {
-		Dwarf_CFI *cfi = debug ? dwfl_module_dwarf_cfi(module, &bias)
-				       : dwfl_module_eh_cfi(module, &bias);
-		Dwarf_Frame *frame = NULL;
-
-		if (cfi && dwarf_cfi_addrframe(cfi, address - bias, &frame) == 0)
-			return frame;
-	}
-	return NULL;
-}
-
 /* Whether the frame at an address is one that the kernel made for a signal. */
 static bool is_signal_frame(const struct sp_dwarf_walker *walker, uint64_t address)
 {
-	Dwarf_Frame *frame = find_rule(walker, address);
+	Dwarf_Frame *frame = sp_dwarf_space_rule(walker->space, address);
 	bool is_signal = false;
 
 	if (frame && dwarf_frame_info(frame, NULL, NULL, &is_signal) < 0)
@@ -159,10 +142,18 @@ static int stop(struct sp_dwarf_walker *walker, enum sp_stack_end end)
 /* Whether the caller of the last frame that is kept was found without a rule. */
 static bool was_guessed(const struct sp_dwarf_walker *walker)
 {
-	Dwarf_Frame *frame = find_rule(walker, rule_address(walker, walker->stack->frames - 1));
+	Dwarf_Frame *frame =
+		sp_dwarf_space_rule(walker->space, rule_address(walker, walker->stack->frames - 1));
 
 	free(frame);
 	return !frame;
+}
+
+/* Whether the last frame that is kept is where the program begins. */
+static bool was_entry(const struct sp_dwarf_walker *walker)
+{
+	return sp_dwarf_space_is_entry(walker->space,
+				       rule_address(walker, walker->stack->frames - 1));
 }
 
 static int on_frame(Dwfl_Frame *state, void *arg)
@@ -178,7 +169,7 @@ static int on_frame(Dwfl_Frame *state, void *arg)
 
 	if (!dwfl_frame_pc(state, &pc, NULL))
 		return stop(walker, SP_STACK_UNSUPPORTED);
-	if (!pc && !is_first)
+	if (!is_first && (!pc || was_entry(walker)))
 		return stop(walker, SP_STACK_COMPLETE);
 	if (n == SP_MAX_FRAMES)
 		return stop(walker, SP_STACK_TRUNCATED);
@@ -216,6 +207,8 @@ static enum sp_stack_end why_it_failed(const struct sp_dwarf_walker *walker)
 
 	if (stack->frames <= walker->first || walker->missing != SP_STACK_UNKNOWN)
 		return walker->missing;
+	if (was_entry(walker))
+		return SP_STACK_COMPLETE;
 	if (was_guessed(walker))
 		return SP_STACK_NO_RULE;
 	return walker->unreadable || stack->copy_ended ? SP_STACK_UNREADABLE : SP_STACK_UNSUPPORTED;
@@ -234,11 +227,11 @@ static enum sp_stack_end why_it_ended(const struct sp_dwarf_walker *walker)
 
 	if (stack->frames <= walker->first)
 		return SP_STACK_UNSUPPORTED;
-	frame = find_rule(walker, rule_address(walker, stack->frames - 1));
+	frame = sp_dwarf_space_rule(walker->space, rule_address(walker, stack->frames - 1));
 	undefined = frame && dwarf_frame_register(frame, number, room, &ops, &n) == 0 && !n &&
 		    ops == room;
 	free(frame);
-	if (undefined)
+	if (undefined || was_entry(walker))
 		return SP_STACK_COMPLETE;
 	if (walker->unreadable)
 		return SP_STACK_UNREADABLE;
@@ -328,35 +321,63 @@ static bool in_system_call(struct sp_dwarf_walker *walker)
 	       sp_dwarf_space_read(walker->space, ip - 2, &bytes) && (bytes & 0xffff) == 0x050f;
 }
 
-/* Puts the registers where libdw is to begin: at the sample's address, but for two cases in which
- * it would look for the wrong rule, or for one that nobody has. */
-static void begin(struct sp_dwarf_walker *walker)
+/* Whether the thread is where clone() returns. */
+static bool in_clone(const struct sp_dwarf_walker *walker)
+{
+	const struct sp_dwarf_copy *copy = walker->copy;
+	uint64_t ip = copy->registers[copy->n_registers - 1];
+
+	return copy->n_registers == 17 &&
+	       sp_dwarf_space_need(walker->space, ip, copy->time) == SP_STACK_UNKNOWN &&
+	       sp_dwarf_space_is_clone(walker->space, ip);
+}
+
+/* Whether the address is in code that stands on the stack: a trampoline of the compiler's, for a
+ * nested function (or an internal procedure of Fortran). */
+static bool in_trampoline(const struct sp_dwarf_walker *walker)
 {
 	const struct sp_recording *rec = walker->job->recording;
+	const struct sp_dwarf_copy *copy = walker->copy;
+	uint64_t sp = copy->registers[sp_dwarf_stack_pointer(copy->n_registers)];
+	uint32_t map = sp_recording_find_map(rec, copy->process,
+					     walker->registers[copy->n_registers - 1], copy->time);
+
+	return copy->n_registers == 17 && map != SP_NONE && !rec->maps[map].inode &&
+	       sp >= rec->maps[map].start && sp < rec->maps[map].end;
+}
+
+/* Puts the registers where libdw is to begin: at the sample's address, but for cases in which it
+ * would look for the wrong rule, or for one that nobody has. False if the first frame is all. */
+static bool begin(struct sp_dwarf_walker *walker)
+{
 	const struct sp_dwarf_copy *copy = walker->copy;
 	uint64_t *address = &walker->registers[copy->n_registers - 1];
 	uint64_t *sp = &walker->registers[sp_dwarf_stack_pointer(copy->n_registers)];
 	uint64_t at;
-	uint32_t map;
+	bool clones = false;
 
 	memcpy(walker->registers, copy->registers, copy->n_registers * sizeof(uint64_t));
 	walker->stack->frame[0] = *address;
 	walker->first = 0;
 	*address -= in_system_call(walker);
-	map = sp_recording_find_map(rec, copy->process, *address, copy->time);
 	at = *sp - copy_start(copy);
-	if (copy->n_registers != 17 || map == SP_NONE || rec->maps[map].inode ||
-	    *sp < rec->maps[map].start || *sp >= rec->maps[map].end ||
-	    at + 8 > (uint64_t)copy->n_words * 8)
-		return;
-	/* Code that stands on the stack is a trampoline of the compiler's, for a nested function
-	 * (or an internal procedure of Fortran). It leaves the stack as it came. */
+	if (!in_trampoline(walker) && !(clones = in_clone(walker)))
+		return true;
+	if (clones && !copy->registers[0]) { /* rax: this is the new thread */
+		walker->stack->frames = 1;
+		walker->stack->end = SP_STACK_COMPLETE;
+		return false;
+	}
+	if (at + 8 > (uint64_t)copy->n_words * 8)
+		return true;
+	/* Both leave the stack as it came. */
 	memcpy(&walker->stack->frame[1], (const char *)copy->words + at, sizeof(uint64_t));
 	if (!walker->stack->frame[1])
-		return;
+		return true;
 	*address = walker->stack->frame[1] - 1;
 	*sp += 8;
 	walker->stack->frames = walker->first = 1;
+	return true;
 }
 
 int sp_dwarf_walk(struct sp_dwarf_walker *walker, const struct sp_dwarf_copy *copy,
@@ -378,7 +399,8 @@ int sp_dwarf_walk(struct sp_dwarf_walker *walker, const struct sp_dwarf_copy *co
 	walker->sp = 0;
 	walker->missing = SP_STACK_UNKNOWN;
 	walker->unreadable = walker->read_zero = walker->switched = false;
-	begin(walker);
+	if (!begin(walker))
+		return 0;
 	r = dwfl_getthread_frames(sp_dwarf_space_dwfl(walker->space), THREAD, on_frame, walker);
 	if (r == 0)
 		ret_stack->end = why_it_ended(walker);

@@ -67,6 +67,13 @@ enum sp_stack_end sp_dwarf_space_need(struct sp_dwarf_space *space, uint64_t add
 /* A word of what a mapped file has in segments that cannot be written. */
 bool sp_dwarf_space_read(const struct sp_dwarf_space *space, uint64_t address, uint64_t *ret_word);
 
+/* What libdw reads of an address's call frame information; NULL: nothing. To free(). */
+Dwarf_Frame *sp_dwarf_space_rule(const struct sp_dwarf_space *space, uint64_t address);
+/* Whether the address is in code that nobody describes, but userspace/base/known_code.h knows: at its file's entry point,
+ * or (x86-64) where clone() returns twice. */
+bool sp_dwarf_space_is_entry(const struct sp_dwarf_space *space, uint64_t address);
+bool sp_dwarf_space_is_clone(const struct sp_dwarf_space *space, uint64_t address);
+
 /* ---- walking ---- */
 
 struct sp_dwarf_copy {

@@ -7,6 +7,7 @@
  * time unwound fork SECONDS [LIBRARY]   three children do so, each with a library of its own
  *   unwound exec SECONDS TIMES       executes itself that many times
  *   unwound threads SECONDS          three threads
+ *   unwound create SECONDS           threads that do nothing, one after the other
  *   unwound load SECONDS LIBRARY…    loads, uses and unloads the libraries in turn, every 50 ms
  *   unwound jit SECONDS              code made at run time, which keeps frame pointers, calls back
  *   unwound wait SECONDS [LIBRARY]   says "ready", waits for a line on stdin, loads the library,
@@ -113,6 +114,22 @@ static void run_threads(double seconds)
 		pthread_join(threads[i], NULL);
 }
 
+static void *do_nothing(void *arg)
+{
+	return arg;
+}
+
+NOINLINE static double make_threads(double seconds)
+{
+	double end = now() + seconds;
+	pthread_t thread;
+
+	while (now() < end)
+		if (pthread_create(&thread, NULL, do_nothing, NULL) == 0)
+			pthread_join(thread, NULL);
+	return 0;
+}
+
 typedef double (*library_job)(job, double);
 
 NOINLINE static double use_library(double seconds)
@@ -209,6 +226,8 @@ int main(int argc, char **argv)
 		run_and_exec(argv, seconds);
 	else if (!strcmp(argv[1], "threads"))
 		run_threads(seconds);
+	else if (!strcmp(argv[1], "create"))
+		run(make_threads, seconds);
 	else if (!strcmp(argv[1], "load"))
 		run(load_in_turn, seconds);
 	else if (!strcmp(argv[1], "jit"))

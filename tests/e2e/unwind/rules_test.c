@@ -272,6 +272,24 @@ static void signal_frame(void)
 	CHECK_NUMBER(s.ev.signal_frames, 1 << 2);
 }
 
+/* A system call that makes a thread: the new one has no caller, whatever stands on its stack. */
+static void clone_returns_twice(void)
+{
+	struct world w = new_world();
+	uint64_t *at = world_stack() + MIDDLE;
+
+	w.rules[0] = (struct sp_unwind_rule)FROM_SP(8);
+	w.rules[0].flags = SP_UNWIND_UNLESS_0;
+	w.rules[1] = (struct sp_unwind_rule)OUTERMOST;
+	at[0] = WORLD_RETURN(1);
+	w.regs[RAX] = 4711;
+	EXPECT("the thread that made another", &w, SP_STACK_COMPLETE, WORLD_RETURN(1));
+	w.regs[RAX] = 0;
+	EXPECT("the new thread", &w, SP_STACK_COMPLETE, NO_CALLERS);
+	w.rules[0].flags = 0;
+	EXPECT("register 0 matters only there", &w, SP_STACK_COMPLETE, WORLD_RETURN(1));
+}
+
 static void causes(void)
 {
 	struct world w = new_world();
@@ -552,6 +570,7 @@ int main(int argc, char **argv)
 	by_register();
 	plt();
 	signal_frame();
+	clone_returns_twice();
 	causes();
 	frame_pointers(false);
 	frame_pointers(true);
