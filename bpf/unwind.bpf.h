@@ -180,7 +180,8 @@ sp_inline long read_word(struct unwinder *u, __u32 i, __u64 address)
 {
 	__u64 distance = address - u->window_at;
 
-	if (distance > (WINDOW_WORDS - 1) * 8 || distance & 7) {
+	/* A program may well have registers that point to where NO_WINDOW is. */
+	if (u->window_at == NO_WINDOW || distance > (WINDOW_WORDS - 1) * 8 || distance & 7) {
 		if (u->single)
 			return bpf_probe_read_user(&u->words[i], 8, (void *)address);
 		if (bpf_probe_read_user(u->window, sizeof(u->window), (void *)address)) {

@@ -305,6 +305,18 @@ static void causes(void)
 	EXPECT("a rule that does not exist", &w, SP_STACK_UNSUPPORTED, at[0]);
 	w.rules[1] = (struct sp_unwind_rule)FROM_SP(WORLD_STACK_WORDS * 8);
 	EXPECT("a stack out of reach", &w, SP_STACK_UNREADABLE, at[0]);
+	/* Nor is there what was read of the stack before. */
+	at[1] = WORLD_RETURN(2);
+	w.rules[1] = (struct sp_unwind_rule)OUTERMOST;
+	EXPECT("a stack that is remembered", &w, SP_STACK_COMPLETE, at[0]);
+	w.rules[0] = (struct sp_unwind_rule){
+		.kind = SP_UNWIND_REG, .reg = R12, .offset = 16, .fp = SP_UNWIND_SAME, .ra = -1};
+	for (int bit = 0; bit < 64; bit++) {
+		w.regs[R12] = 1ull << bit;
+		if (w.regs[R12] + 16 > w.regs[RSP])
+			EXPECT("a stack at no address", &w, SP_STACK_UNREADABLE, NO_CALLERS);
+	}
+	w.rules[0] = (struct sp_unwind_rule)FROM_SP(8);
 	w.rules[1] = (struct sp_unwind_rule)FROM_SP(0);
 	EXPECT("a caller's frame in the same place", &w, SP_STACK_NO_PROGRESS, at[0]);
 	w.rules[1] = (struct sp_unwind_rule)FROM_SP(-8);
