@@ -110,6 +110,10 @@ def creates(into):
     # Of the second function, where both are stripped: in the kernel's part of clone().
     creating = [n for n in map(stacks.names, user) if has_chain(n, ["make_threads", *CHAIN[:1]]) and "main" in n]
     check(len(creating) >= 0.3 * len(user), f"{len(creating)} of {len(user)} are whole, and make threads")
+    # By copies: threads that are ending, whose stacks are gone, are not stacks that lack callers.
+    done = trace("-F", "997", "--stacks", "dwarf", "-o", into / "dwarf", "--", UNWOUND, "create", 2)
+    shown = re.search(r"sp-report: .* samples.*; stacks ([\d.]+) % complete", done.stderr)
+    check(shown and float(shown[1]) >= 97, f"by copies: {done.stderr}")
 
 
 def forks(into):

@@ -33,11 +33,14 @@ static uint32_t process_of(const struct sp_recording *rec, const struct sp_ev_sa
 }
 
 /* Whether libdw's stack is the one to keep. */
-static bool choose(struct sp_finalize_stacks *counts, const struct sp_dwarf_stack *dwarf,
-		   size_t frames)
+static bool choose(struct sp_finalize_stacks *counts, const struct sp_ev_sample *sample,
+		   struct sp_dwarf_stack *dwarf, size_t frames)
 {
 	bool ended_early = sp_stack_end_is_short(dwarf->end) && dwarf->end != SP_STACK_TRUNCATED;
 
+	/* A stack that was gone already could not be copied, either. */
+	if (ended_early && dwarf->frames == 1 && sample->stack_end == SP_STACK_BUSY)
+		dwarf->end = SP_STACK_BUSY;
 	if (dwarf->frames && (!ended_early || dwarf->frames >= frames)) {
 		counts->by_libdw++;
 		return true;
@@ -65,7 +68,7 @@ static int on_pair(void *context, const struct sp_event *event, const struct sp_
 	r = sp_unwind_dwarf_find(stacks->unwind, process_of(fin->recording, &sample), copy, &dwarf);
 	if (r < 0)
 		return r;
-	if (!choose(&fin->result->stacks, &dwarf, all - kernel))
+	if (!choose(&fin->result->stacks, &sample, &dwarf, all - kernel))
 		return sp_finalizer_sort_sample(fin, &sample, event);
 	if (kernel > SP_MAX_KERNEL_FRAMES)
 		kernel = SP_MAX_KERNEL_FRAMES;
