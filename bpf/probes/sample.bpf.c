@@ -95,7 +95,10 @@ sp_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct sample *s, str
 		s->ev.stack_end = SP_STACK_BUSY;
 		return 1;
 	}
-	s->ev.stack_end = n < USER_BYTES ? SP_STACK_FRAME_POINTERS : SP_STACK_TRUNCATED;
+	/* A register that is no frame pointer can lead in a circle (a thread's own block points to
+	 * itself), which looks like a deep stack: libdw is asked where it can be. */
+	s->ev.stack_end = n < USER_BYTES || config.stacks != SP_STACKS_FP ? SP_STACK_FRAME_POINTERS
+									  : SP_STACK_TRUNCATED;
 	n = n > USER_BYTES ? SP_MAX_FRAMES : (__u64)n / 8;
 	if (n > 1 && !s->stack[(at + n - 1) % STACK_ROOM])
 		n--; /* the outermost frame's return address */

@@ -66,7 +66,8 @@ uint64_t world_here(const struct world *w)
 
 void world_spin_for_ever(void)
 {
-	uint64_t regs[16] = {[RSP] = (uintptr_t)&regs};
+	uint64_t circle[2] = {(uintptr_t)circle, (uintptr_t)world_spin_here};
+	uint64_t regs[16] = {[RSP] = (uintptr_t)&regs, [RBP] = (uintptr_t)circle};
 
 	world_target = (uintptr_t)world_spin_here;
 	world_spin(regs);

@@ -78,7 +78,7 @@ uint64_t world_here(const struct world *world);
 
 /* Lives the world until a sample of it comes. False if none did within 30 s. */
 bool lab_run(struct lab *lab, const struct world *world, struct world_sample *ret_sample);
-/* What the program does if its argument is "spin". */
+/* What the program does if its argument is "spin"; its frame pointers go round in a circle. */
 void world_spin_for_ever(void);
 
 #endif
