@@ -8,7 +8,7 @@
  * The plate has CELLS x CELLS cells; its left edge is kept hot, the others cold. Each thread owns a
  * slab of rows, with a copy of the nearest row of either neighbour above and below (the ghosts).
  * In every step the threads exchange ghosts and then compute their new rows, each from the old
- *ones.
+ * ones.
  *
  * The checksum covers every bit of the result. It depends on the size and the number of steps
  * alone: not on the number of threads, and not on being traced.

@@ -84,7 +84,8 @@ void sp_stacks_say(const struct sp_stacks *stacks, const struct sp_unwind *unwin
 	char text[1024] = "";
 
 	if (stacks->copied)
-		snprintf(text, sizeof(text), "; %s more, earlier than their tables, are completed from copies",
+		snprintf(text, sizeof(text),
+			 "; %s more, earlier than their tables, to be unwound from copies",
 			 sp_show_count(stacks->copied).text);
 	if (!wanted || stacks->ends[SP_STACK_FRAME_POINTERS] == wanted)
 		return;

@@ -142,8 +142,9 @@ static int name_module(struct sp_stacks *stacks, const struct sp_symbols_module 
 		ret_function->kind = SP_STACK_JIT;
 		return 0;
 	}
-	if (base[0] == '[') {
-		ret_function->name = base;
+	if (base[0] == '[') { /* the kernel cuts names to 15 bytes */
+		ret_function->name =
+			!strcmp(base, "[uprobes-trampo") ? "[uprobes-trampoline]" : base;
 		return 0;
 	}
 	if (asprintf(&name, "[%s]", base) < 0) {

@@ -56,7 +56,9 @@ enum fits {
 };
 
 static const struct sp_option options[] = {
-	{"output", 'o', "PATH", "the file, or the directory for files of several ranks"},
+	{"output", 'o', "PATH",
+	 "the file, or the directory for files of several ranks;\n"
+	 "folded, flamegraph: by default the standard output"},
 	{"renumber", KEY_RENUMBER, NULL, "give inputs whose rank is taken new ranks"},
 	{"prefix", KEY_PREFIX, "NAME",
 	 "files of several ranks are NAME_rank00000.spt …;\n"
@@ -91,7 +93,7 @@ static const struct sp_option options[] = {
 	{"inverted", KEY_INVERTED, NULL, "flamegraph: callers on top"},
 	{"force", KEY_FORCE, NULL, "replace files that exist"},
 	{"quiet", 'q', NULL, "only errors and warnings"},
-	{"verbose", 'v', NULL, "tell all that was left out"},
+	{"verbose", 'v', NULL, "tell also which inputs were left out as doubles"},
 	{"no-sync", KEY_NO_SYNC, NULL, NULL},
 	{0},
 };

@@ -92,7 +92,7 @@ struct request {
 	size_t n_files, files_room;
 	struct sp_own *own;
 	uint64_t top, context;
-	bool top_given, context_given, json, csv, no_source, keep_clones;
+	bool top_given, context_given, innermost, outermost, json, csv, no_source, keep_clones;
 	enum sp_lines_attribution attribution;
 	struct sp_symbol_choice symbols;
 };
@@ -160,9 +160,11 @@ static int take_option(struct request *request, int key, const char *arg)
 		request->keep_clones = true;
 		break;
 	case KEY_INNERMOST:
+		request->innermost = true;
 		request->attribution = SP_LINES_INNERMOST;
 		break;
 	case KEY_OUTERMOST:
+		request->outermost = true;
 		request->attribution = SP_LINES_OUTERMOST;
 		break;
 	case KEY_NO_SOURCE:
@@ -200,6 +202,8 @@ static int parse(struct request *request, int argc, char **argv)
 		return sp_cli_usage_error(&cli, "name the recording: a directory or files");
 	if (request->json && request->csv)
 		return sp_cli_usage_error(&cli, "--json and --csv exclude each other");
+	if (request->innermost && request->outermost)
+		return sp_cli_usage_error(&cli, "--innermost and --outermost exclude each other");
 	if (request->context_given && !request->n_files)
 		return sp_cli_usage_error(&cli, "--context is for --annotate FILE");
 	if (request->top_given && request->n_files)

@@ -413,6 +413,7 @@ static int check_found(const struct sp_annotate *annotate, const struct listings
 			found = ends_with(listings->all[k].path, annotate->files[i]);
 		if (found)
 			continue;
+		sp_lines_note_modules(annotate->view, stderr);
 		sp_log_error("no sample counts for a line of a file %s", annotate->files[i]);
 		if (annotate->other)
 			sp_log_hint("Inlined code counts for your own code that called it: %s "

@@ -246,12 +246,11 @@ static void show_region(const struct style *style, const struct sp_lines_view *v
 	sp_lines_folded_free(folded, n);
 }
 
-void sp_lines_show_notes(const struct sp_lines_view *view)
+void sp_lines_note_modules(const struct sp_lines_view *view, FILE *out)
 {
 	const struct sp_lines_input *input = view->input;
-	const struct sp_sample_files *files = &input->files;
 	struct sp_sample_modules_note modules = {
-		.files = files,
+		.files = &input->files,
 		.symbols = input->symbols,
 		.samples_of = module_samples,
 		.data = input->lines,
@@ -259,10 +258,17 @@ void sp_lines_show_notes(const struct sp_lines_view *view)
 		.unnamed = "shown as ??:0",
 	};
 
+	sp_sample_note_modules(out, &modules);
+}
+
+void sp_lines_show_notes(const struct sp_lines_view *view)
+{
+	const struct sp_sample_files *files = &view->input->files;
+
 	sp_sample_note_losses(stdout, files);
 	sp_sample_note_outside(stdout, files);
 	note_kernel(files);
-	sp_sample_note_modules(stdout, &modules);
+	sp_lines_note_modules(view, stdout);
 	printf("%s sample%s", sp_show_count(files->samples).text, files->samples == 1 ? "" : "s");
 	if (files->hz > 0)
 		printf(" at %" PRId64 " Hz", files->hz);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "userspace/analysis/lines.h"
 #include "userspace/analysis/lines_input.h"
@@ -27,6 +28,8 @@ struct sp_lines_view {
 void sp_lines_show(const struct sp_lines_view *view);
 /* What comes before the tables: the notes, and how many samples there are. */
 void sp_lines_show_notes(const struct sp_lines_view *view);
+/* Of these, the ones about files without lines. */
+void sp_lines_note_modules(const struct sp_lines_view *view, FILE *out);
 void sp_lines_write_json(const struct sp_lines_view *view);
 /* One line for each row, region by region; a first line with the columns' names. */
 void sp_lines_write_csv(const struct sp_lines_view *view);

@@ -84,7 +84,7 @@ int sp_sample_check_any(const struct sp_sample_files *files, const char *path)
 			     files->line_profiles == 1 ? "" : "s", files->with_line_profiles);
 	else if (files->foreign)
 		sp_log_error("%s: no samples: they are in the .sps files of native programs, and "
-			     "in recordings of sp-trace",
+			     "in recordings of sp-trace, unless its -F was 0",
 			     path);
 	else
 		sp_log_error("%s: no samples: was the recording made with -F 0, or too short?",
@@ -150,7 +150,9 @@ static const char *remedy(const struct sp_symbols_module *module)
 	if (module->place & SP_IMAGE_ELSEWHERE)
 		return "; it was out of reach while it ran, as in a container: sp-trace --archive "
 		       "keeps a copy";
-	return "";
+	return module->status == SP_SYMBOLS_MISSING
+		       ? ": put it back; sp-trace --archive keeps copies"
+		       : "";
 }
 
 static void note_module(FILE *out, const struct sp_sample_modules_note *note,

@@ -183,12 +183,12 @@ static void note_stacks(const struct sp_stacks_load *load, FILE *out)
 			       sp_stack_end_text(reason), *help ? ": " : "", help);
 	}
 	if (pointers)
-		sp_sample_note(out, "%s of the stacks %s",
+		sp_sample_note(out, "%s of the stacks were %s",
 			       sp_show_share((double)pointers / (double)load->files.samples).text,
 			       sp_stack_end_text(SP_STACK_FRAME_POINTERS));
 	if (leaf && leaf == load->files.samples)
-		sp_sample_note(out, "only the innermost functions were recorded: record with "
-				    "--stacks eh for their callers");
+		sp_sample_note(out, "no callers were recorded (--stacks leaf or none): record "
+				    "with --stacks eh for whole stacks");
 	if (left_out)
 		sp_sample_note(out,
 			       "the callers of %s samples are left out: there are too many "

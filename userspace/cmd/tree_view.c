@@ -92,8 +92,11 @@ static char *describe(const struct sp_tree_view *view, uint32_t number, const ch
 		   sp_calltree_name(view->tree, number)[0] != '[') {
 		*ret_note = " [k]";
 	} else if (node->folded) {
-		snprintf(folded, sizeof(folded), " (calls itself, up to %" PRIu32 " deep)",
-			 node->folded + 1);
+		/* Of code without names nobody knows whether it is one function. */
+		bool named = node->kind == SP_CALLTREE_FUNCTION;
+
+		snprintf(folded, sizeof(folded), " (%sup to %" PRIu32 "%s deep)",
+			 named ? "calls itself, " : "", node->folded + 1, named ? "" : " calls");
 		*ret_note = folded;
 	} else if (node->kind == SP_CALLTREE_FUNCTION && node->inlined) {
 		*ret_note = " (inlined)";
