@@ -61,6 +61,9 @@ static size_t sample_ring_bytes(const struct sp_options *o, unsigned cpus)
 		each += SP_MAX_KERNEL_FRAMES * 8;
 	if (o->stacks == SP_STACKS_DWARF)
 		each += sizeof(struct sp_ev_stack_copy) + 40 * 8 + o->copy_bytes;
+	/* Copies of stacks that come before their tables: a burst of them when a program starts. */
+	if (o->stacks == SP_STACKS_EH && most >= 2u << 20)
+		bytes = 2u << 20;
 	while (bytes < o->hz * each / 5 && bytes < most)
 		bytes *= 2;
 	return bytes;
