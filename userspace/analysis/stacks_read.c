@@ -107,11 +107,12 @@ static int make_callers(struct reading *reading, const struct raw_key *key, cons
 			return r;
 	}
 	/* A stack that ends in no file ends because of that. Older recordings do not name the files
-	 * of callers. */
+	 * of callers; and frame pointers alone lead anywhere in code that has none. */
 	if (key->n && places[key->n - 1] == SP_STACKS_JIT && sp_stacks_is_cut(end))
 		places[key->n - 1] = SP_STACKS_NOWHERE;
-	for (uint32_t i = 0; end == SP_STACK_UNKNOWN && i < key->n; i++)
-		if (places[i] == SP_STACKS_JIT)
+	for (uint32_t i = 0; i < key->n; i++)
+		if (places[i] == SP_STACKS_JIT &&
+		    (end == SP_STACK_UNKNOWN || end == SP_STACK_FRAME_POINTERS))
 			places[i] = SP_STACKS_NOWHERE;
 	return sp_stacks_add_callers(reading->stacks, places, key->n, end, ret_callers);
 }

@@ -279,6 +279,8 @@ static int show(const struct request *request, const struct sp_lines_input *inpu
 		return r;
 	if (request->n_files)
 		return annotate(request, &view);
+	if (request->csv) /* which has no place for them */
+		sp_lines_note(&view, stderr);
 	if (request->json)
 		sp_lines_write_json(&view);
 	else if (request->csv)

@@ -61,11 +61,11 @@ static const char *base_name(const char *path)
 
 /* ---- what to know before reading the tables ---- */
 
-static void note_kernel(const struct sp_sample_files *files)
+static void note_kernel(const struct sp_sample_files *files, FILE *out)
 {
 	if (files->in_kernel)
 		sp_sample_note(
-			stdout,
+			out,
 			"%s of the samples were in the kernel; they count for the line that "
 			"went there",
 			sp_show_share((double)files->in_kernel / (double)files->samples).text);
@@ -261,14 +261,21 @@ void sp_lines_note_modules(const struct sp_lines_view *view, FILE *out)
 	sp_sample_note_modules(out, &modules);
 }
 
+void sp_lines_note(const struct sp_lines_view *view, FILE *out)
+{
+	const struct sp_sample_files *files = &view->input->files;
+
+	sp_sample_note_losses(out, files);
+	sp_sample_note_outside(out, files);
+	note_kernel(files, out);
+	sp_lines_note_modules(view, out);
+}
+
 void sp_lines_show_notes(const struct sp_lines_view *view)
 {
 	const struct sp_sample_files *files = &view->input->files;
 
-	sp_sample_note_losses(stdout, files);
-	sp_sample_note_outside(stdout, files);
-	note_kernel(files);
-	sp_lines_note_modules(view, stdout);
+	sp_lines_note(view, stdout);
 	printf("%s sample%s", sp_show_count(files->samples).text, files->samples == 1 ? "" : "s");
 	if (files->hz > 0)
 		printf(" at %" PRId64 " Hz", files->hz);

@@ -28,6 +28,8 @@ struct sp_lines_view {
 void sp_lines_show(const struct sp_lines_view *view);
 /* What comes before the tables: the notes, and how many samples there are. */
 void sp_lines_show_notes(const struct sp_lines_view *view);
+/* The notes alone: what is missing, and whose files could not be read. */
+void sp_lines_note(const struct sp_lines_view *view, FILE *out);
 /* Of these, the ones about files without lines. */
 void sp_lines_note_modules(const struct sp_lines_view *view, FILE *out);
 void sp_lines_write_json(const struct sp_lines_view *view);

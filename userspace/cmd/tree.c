@@ -205,6 +205,8 @@ static int run(struct request *request)
 		}
 		view->tree = turned;
 	}
+	if (request->csv) /* which has no place for them */
+		sp_stacks_load_notes(&request->load, stderr);
 	if (request->json)
 		sp_tree_write_json(view);
 	else if (request->csv)

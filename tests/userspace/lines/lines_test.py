@@ -520,6 +520,7 @@ class Lines(unittest.TestCase):
         self.assertIn("not the build that was recorded", lines(path("rebuilt.h5")).stdout)
         os.unlink(program.path)
         self.assertIn("cannot be read", lines(path("rebuilt.h5")).stdout)
+        self.assertIn("cannot be read", lines("--csv", path("rebuilt.h5")).stderr)
 
     # ---- what people see ----
 

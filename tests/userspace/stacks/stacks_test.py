@@ -170,6 +170,8 @@ def test_places(test):
     recording.sample([test.leaf("leaf")], end=NO_TABLE)
     recording.sample([test.leaf("leaf"), main], end=TRUNCATED)
     recording.sample([test.leaf("leaf"), main], end=FRAME_POINTERS)
+    # Frame pointers lead anywhere in code that has none: nobody made that at run time.
+    recording.sample([test.leaf("leaf"), 0x666000, main], end=FRAME_POINTERS)
     recording.sample([test.leaf("leaf")], end=LEAF)
     recording.sample([0x10000010, main])
     recording.sample([0x666000, main])
@@ -184,7 +186,7 @@ def test_places(test):
     wanted = {
         "main;solve;leaf;inner": 3, "main;last_call;stop": 1, "main;solve;handler": 1, "[unknown];leaf": 1,
         "[truncated];main;leaf": 1, "main;leaf": 1, "leaf": 1, "main;[libbare.so]": 1, "main;[jit]": 1,
-        "[unknown]": 1, "main;leaf;do_read_[k];do_read_[k]": 1,
+        "[unknown]": 1, "main;[unknown];leaf": 1, "main;leaf;do_read_[k];do_read_[k]": 1,
         "main;leaf;entry_[k];do_read_[k]": 1, "main;leaf;[kernel]_[k]": 2,
     }
     wanted["[unknown];leaf"] += 1  # of a stack that ended in no mapping
@@ -197,6 +199,8 @@ def test_places(test):
     same(whole["samples"], sum(wanted.values()), "samples")
     same(whole["stacks"]["complete"], 11, "complete")
     same(tree[("main", "leaf", "do_read")], (1, 1), "a function of the kernel that calls itself is one")
+    test.run("tree", "--csv", path)
+    same("libbare.so" in test.errors, True, f"a note beside CSV, in {test.errors}")
     text = test.run("tree", path, "--min", "0")
     for line in ("do_read [k]", "inner (inlined)", "[libbare.so]"):
         same(line in text, True, f"{line} in\n{text}")
