@@ -79,6 +79,8 @@ static void answer(int fd, char kind, const char *text)
 
 static const char *reason_of(int code)
 {
+	const char *text;
+
 	if (is_late(NULL, 0, 0))
 		return "debuginfod did not answer in time";
 	switch (code) {
@@ -91,8 +93,9 @@ static const char *reason_of(int code)
 	case -EHOSTUNREACH:
 	case -ENETUNREACH:
 		return "debuginfod cannot be reached";
-	default:
-		return strerrordesc_np(-code);
+	default: /* the library's own code, which may be none of errno */
+		text = strerrordesc_np(-code);
+		return text ? text : "debuginfod failed and does not say why";
 	}
 }
 
