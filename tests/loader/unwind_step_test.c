@@ -169,7 +169,7 @@ static void call_blas(void *library)
 }
 
 static const struct {
-	const char *name, *library;
+	const char *name, *file;
 	void (*call)(void *library);
 } calls[] = {
 	{"gmp", "libgmp.so.10", call_gmp},
@@ -373,9 +373,9 @@ static int test_library(const char *helper, const char *path, const char *name)
 
 		if (strcmp(name, calls[i].name))
 			continue;
-		library = dlopen(path ? path : calls[i].library, RTLD_NOW);
+		library = dlopen(path ? path : calls[i].file, RTLD_NOW);
 		if (!library || dlinfo(library, RTLD_DI_LINKMAP, &map) < 0) {
-			printf("%s is not here\n", calls[i].library);
+			printf("%s is not here\n", calls[i].file);
 			return 0;
 		}
 		if (make_table(helper, map->l_name, &table))
