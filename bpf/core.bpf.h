@@ -171,6 +171,12 @@ static __noinline int lose(__u32 cause, __u64 count)
 	return 0;
 }
 
+/* The same of a thread and of a region, where they are known (0: not). */
+sp_inline void lose_at(__u32 cause, __u32 lane, __u32 site, __u64 count)
+{
+	lose(cause, count);
+}
+
 sp_inline struct stack *near_stack(__u32 tid)
 {
 	__u32 key = tid % SP_NEAR_STACKS;

@@ -153,7 +153,7 @@ sp_inline int on_begin(struct pt_regs *ctx)
 	depth = st->depth;
 	if (depth >= SP_MAX_DEPTH) {
 		st->overflow++;
-		lose(SP_LOSS_DEPTH, 1);
+		lose_at(SP_LOSS_DEPTH, st->lane, 0, 1);
 		return 0;
 	}
 	hash = PT_REGS_PARM3(ctx);
@@ -212,7 +212,7 @@ static __noinline int end_by_hash(struct stack *st, __u64 hash, __u64 now)
 	if (hash)
 		bpf_loop(SP_MAX_DEPTH, search_one, &s, 0);
 	if (!s.depth) {
-		lose(SP_LOSS_UNMATCHED_END, 1);
+		lose_at(SP_LOSS_UNMATCHED_END, st->lane, 0, 1);
 		return 0;
 	}
 	close_calls(st, s.depth, now, SP_CALL_CLOSED_BY_OUTER);

@@ -48,7 +48,7 @@ sp_inline void close_innermost(struct stack *st, struct frame *outer, __u64 now,
 	outer->child += now - f->start;
 	slot = next_slot(&word);
 	if (!slot) {
-		lose(SP_LOSS_CALL_RING_FULL, 1);
+		lose_at(SP_LOSS_CALL_RING_FULL, st->lane, f->site, 1);
 		return;
 	}
 	slot->call.head.type = SP_EV_call;
