@@ -7,13 +7,13 @@
  */
 #include "formats/journal.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "formats/crc32c.h"
+#include "formats/util.h"
 
 struct sp_journal {
 	int fd;
@@ -197,11 +197,10 @@ int sp_journal_open_fd(int fd, struct sp_journal **ret_journal, struct sp_error 
 
 int sp_journal_open(const char *path, struct sp_journal **ret_journal, struct sp_error *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	uint64_t size;
+	int fd, r = sp_open_regular(path, &fd, &size, err);
 
-	if (fd < 0)
-		return sp_error_set(err, -errno, 0, "cannot be opened: %s", strerror(errno));
-	return sp_journal_open_fd(fd, ret_journal, err);
+	return r < 0 ? r : sp_journal_open_fd(fd, ret_journal, err);
 }
 
 int sp_journal_next_any(struct sp_journal *j, const struct sp_event **ret_event)

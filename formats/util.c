@@ -52,25 +52,28 @@ int sp_pwrite_all(int fd, const void *data, size_t size, uint64_t offset)
 	return 0;
 }
 
+/* What it is, is seen before it is opened for reading: the open of a device may do something. */
 int sp_open_regular(const char *path, int *ret_fd, uint64_t *ret_size, struct sp_error *error)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int at = open(path, O_PATH | O_CLOEXEC), fd;
 	struct stat st;
-	int r;
+	char self[32];
 
-	if (fd < 0)
+	if (at < 0)
 		return sp_error_set(error, -errno, 0, "cannot be opened: %s", strerror(errno));
-	if (fstat(fd, &st)) {
-		r = -errno;
-		close(fd);
-		return sp_error_set(error, r, 0, "cannot be examined: %s", strerror(-r));
-	}
-	if (!S_ISREG(st.st_mode)) {
-		close(fd);
+	if (fstat(at, &st) < 0 || !S_ISREG(st.st_mode)) {
+		close(at);
 		return sp_error_set(error, S_ISDIR(st.st_mode) ? -EISDIR : -SP_E_FORMAT, 0,
 				    S_ISDIR(st.st_mode) ? "is a directory"
 							: "is not a regular file");
 	}
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", at);
+	fd = open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0 && errno == ENOENT) /* no /proc */
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	close(at); /* which leaves errno alone, as it succeeds */
+	if (fd < 0)
+		return sp_error_set(error, -errno, 0, "cannot be opened: %s", strerror(errno));
 	*ret_fd = fd;
 	*ret_size = (uint64_t)st.st_size;
 	return 0;

@@ -21,6 +21,7 @@
 #include "loader/regions.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/base/files.h"
 #include "userspace/base/log.h"
 #include "userspace/base/text.h"
 
@@ -313,11 +314,11 @@ static int scan_and_print(struct list *list)
 int sp_list_file(const char *path)
 {
 	sp_cleanup(list_clear) struct list list = {0};
-	/* A pipe without a writer must not hold us; that it is no regular file is found later. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = sp_file_open(path, NULL);
 
 	if (fd < 0) {
-		sp_log_error("cannot read %s: %s", path, strerror(errno));
+		sp_log_error("cannot read %s: %s", path,
+			     fd == -ENOEXEC ? "it is no regular file" : strerror(-fd));
 		return 1;
 	}
 	if (!list_add(&list, path, fd)) {

@@ -13,11 +13,9 @@
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "userspace/analysis/debug_package.h"
 #include "userspace/analysis/debug_rows.h"
@@ -25,6 +23,7 @@
 #include "userspace/analysis/symbol_table.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/base/files.h"
 
 #define DEFAULT_DEBUG_PATH "+:.debug:/usr/lib/debug"
 #define MAX_BUILD_ID 64
@@ -66,21 +65,10 @@ static void say(char reason[SP_DEBUG_REASON], const char *text)
 
 static int open_regular(const char *path, char reason[SP_DEBUG_REASON])
 {
-	/* Not blocked by a FIFO that took the file's place. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat status;
+	int fd = sp_file_open(path, NULL);
 
-	if (fd < 0) {
-		int r = -errno;
-
-		say(reason, strerrordesc_np(-r));
-		return r;
-	}
-	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
-		close(fd);
-		say(reason, "not a regular file");
-		return -ENOEXEC;
-	}
+	if (fd < 0)
+		say(reason, fd == -ENOEXEC ? "not a regular file" : strerrordesc_np(-fd));
 	return fd;
 }
 

@@ -6,14 +6,13 @@
 #include "userspace/analysis/debug_package.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <libelf.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "userspace/base/cleanup.h"
+#include "userspace/base/files.h"
 
 #define MAX_COLUMNS 16
 
@@ -32,18 +31,13 @@ struct sp_debug_package {
 static int open_file(const char *file)
 {
 	sp_cleanup(sp_freep) char *path = NULL;
-	struct stat status;
 	int fd;
 
 	if (asprintf(&path, "%s.dwp", file) < 0) {
 		path = NULL;
 		return -ENOMEM;
 	}
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0 && (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))) {
-		close(fd);
-		return -ENOENT;
-	}
+	fd = sp_file_open(path, NULL);
 	return fd < 0 ? -ENOENT : fd;
 }
 

@@ -16,6 +16,7 @@
 #include "formats/profile_guard.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/base/files.h"
 
 #define CHUNK 8192
 
@@ -216,7 +217,7 @@ static int add_archived(struct sp_profile *profile, struct sp_symbols *symbols, 
 	int length = slash ? (int)(slash + 1 - path) : 0;
 
 	/* A profile is not to point to files elsewhere. */
-	if (archived[0] == '/' || strstr(archived, ".."))
+	if (!sp_path_stays_below(archived))
 		return 0;
 	for (size_t i = 0; i < sp_array_size(places); i++) {
 		sp_cleanup(sp_freep) char *copy = NULL;

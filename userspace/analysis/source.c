@@ -6,15 +6,14 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/base/files.h"
 #include "userspace/base/pool.h"
 
 #define MAX_SIZE (64 << 20)
@@ -68,13 +67,12 @@ void sp_sources_set_public(struct sp_sources *sources)
 
 static char *read_file(const char *path, bool public_only, struct timespec *ret_changed)
 {
-	sp_cleanup(sp_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	sp_cleanup(sp_freep) char *text = NULL;
 	struct stat status;
+	sp_cleanup(sp_closep) int fd = sp_file_open(path, &status);
+	sp_cleanup(sp_freep) char *text = NULL;
 	size_t size, at = 0;
 
-	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
-	    status.st_size > MAX_SIZE || (public_only && !(status.st_mode & S_IROTH)))
+	if (fd < 0 || status.st_size > MAX_SIZE || (public_only && !(status.st_mode & S_IROTH)))
 		return NULL;
 	size = (size_t)status.st_size;
 	text = malloc(size + 1);

@@ -9,7 +9,6 @@
 #include "userspace/analysis/symbols.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "userspace/analysis/symbols_private.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/base/files.h"
 
 #define PATIENCE_S 60
 #define DEBUGINFOD_S 30
@@ -82,11 +82,11 @@ void sp_symbols_free(struct sp_symbols *symbols)
  * fixed addresses. */
 static void look_at_file(struct sp_symbols_module *module, const char *path)
 {
-	sp_cleanup(sp_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	unsigned char head[18];
 	struct stat status;
+	sp_cleanup(sp_closep) int fd = sp_file_open(path, &status);
+	unsigned char head[18];
 
-	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+	if (fd < 0)
 		return;
 	module->changed = status.st_mtim;
 	if (pread(fd, head, sizeof(head), 0) != sizeof(head) || memcmp(head, "\177ELF", 4))

@@ -6,7 +6,6 @@
 #include <elf.h>
 #include <elfutils/libdwelf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 
 #include "userspace/analysis/unwind_dwarf_worker.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/base/files.h"
 
 #define VDSO_MOST (1u << 20)
 
@@ -44,30 +44,12 @@ static int open_vdso(const struct sp_dwarf_job *job, const struct sp_map *map)
 	return fd;
 }
 
-/* Not blocked by a FIFO that took the file's place. */
-static int open_regular(const char *path, struct stat *ret_status)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-
-	if (fd >= 0 && (fstat(fd, ret_status) < 0 || !S_ISREG(ret_status->st_mode))) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
 static int open_archived(const struct sp_dwarf_job *job, const struct sp_image *image,
 			 struct stat *ret_status)
 {
-	sp_cleanup(sp_freep) char *path = NULL;
-
 	if (!job->directory || !image || !image->archived[0])
-		return -1;
-	if (asprintf(&path, "%s/%s", job->directory, image->archived) < 0) {
-		path = NULL;
-		return -1;
-	}
-	return open_regular(path, ret_status);
+		return -ENOENT;
+	return sp_file_open_below(job->directory, image->archived, ret_status);
 }
 
 static bool has_build_id(Elf *elf, const char *expected)
@@ -150,7 +132,7 @@ int sp_dwarf_file_open(const struct sp_dwarf_job *job, const struct sp_map *map,
 		fd = open_archived(job, image, &status);
 		archived = fd >= 0;
 		if (fd < 0)
-			fd = open_regular(map->path, &status);
+			fd = sp_file_open(map->path, &status);
 		if (fd < 0)
 			return -SP_DWARF_GONE;
 	}

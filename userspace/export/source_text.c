@@ -3,14 +3,13 @@
  * source_text.c - the texts that stand beside a region: its source line, its tags.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "userspace/base/cleanup.h"
+#include "userspace/base/files.h"
 #include "userspace/base/json.h"
 #include "userspace/export/finalize_internal.h"
 
@@ -22,14 +21,13 @@
  * stored where they may. */
 static FILE *open_source(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
+	int fd = sp_file_open(path, &st);
 	FILE *file;
 
 	if (fd < 0)
 		return NULL;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > MAX_SOURCE_BYTES ||
-	    (geteuid() == 0 && !(st.st_mode & S_IROTH))) {
+	if (st.st_size > MAX_SOURCE_BYTES || (geteuid() == 0 && !(st.st_mode & S_IROTH))) {
 		close(fd);
 		return NULL;
 	}
