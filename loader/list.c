@@ -318,7 +318,7 @@ int sp_list_file(const char *path)
 
 	if (fd < 0) {
 		sp_log_error("cannot read %s: %s", path,
-			     fd == -ENOEXEC ? "it is no regular file" : strerror(-fd));
+			     fd == -ENOEXEC ? "not an ELF file" : strerror(-fd));
 		return 1;
 	}
 	if (!list_add(&list, path, fd)) {
