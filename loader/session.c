@@ -84,14 +84,14 @@ static void record(struct sp_session *s)
 		bool others;
 
 		fds[3].fd = s->hold ? sp_hold_fd(s->hold) : -1;
-		/* What one of ours maps is wanted at once: its first samples need a table. Others may
-		 * do as much as they like, and must not keep us busy. */
+		/* What one of ours maps is wanted at once: its first samples need a table. Others
+		 * may do as much as they like, and must not keep us busy. */
 		others = s->heard_of_others && !s->heard_of_ours;
 		fds[1].fd = others ? -1 : sp_sideband_fd(s->sideband);
 		(void)poll(fds, sp_array_size(fds),
-			   others			     ? WAIT_LEAST_MS
+			   others			       ? WAIT_LEAST_MS
 			   : sp_sideband_has_more(s->sideband) ? 0
-							     : wait);
+							       : wait);
 		sp_session_on_hold(s);
 		on_signal(s);
 		sp_session_drain(s, &fill);
@@ -143,10 +143,10 @@ static void say_tables(struct sp_session *s)
 		return;
 	sp_unwind_stats(s->unwind, &t);
 	sp_log_verbose("unwind tables: %zu with %s rows and %zu rules in %s; %zu ranges, %zu "
-		       "thrown out, %zu failed",
+		       "thrown out, %zu failed (%zu for their owner's share)",
 		       t.tables, sp_show_count(t.rows).text, t.rules,
 		       sp_show_size((double)(t.chunks * sizeof(struct sp_unwind_chunk))).text,
-		       t.ranges, t.evicted, t.failed);
+		       t.ranges, t.evicted, t.failed, t.over_share);
 }
 
 static void say_end(struct sp_session *s)

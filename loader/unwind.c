@@ -6,8 +6,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "loader/sandbox.h"
@@ -49,6 +52,20 @@ static void tell(struct sp_unwind *u, struct sp_unwind_file *file)
 	sp_recorder_add_text(u->recorder, &ev.head, file->why ? file->why : "", NULL);
 }
 
+/* Once for each user, who could have any number of files. */
+static void say_over_share(const struct sp_unwind_file *file)
+{
+	if (file->share->said)
+		return;
+	file->share->said = true;
+	sp_log_warning(
+		"no unwind table for %s: %s (user id %u); stacks may end in it, and in other "
+		"files of this user, which are not named one by one",
+		file->path, file->why ? file->why : strerror(-file->error),
+		(unsigned)file->share->uid);
+	sp_log_hint("room comes back as programs end; record those of this user apart, with -p");
+}
+
 static void say_table(struct sp_unwind *u, const struct sp_unwind_file *file)
 {
 	struct sp_unwind_cache_stats stats;
@@ -61,6 +78,8 @@ static void say_table(struct sp_unwind *u, const struct sp_unwind_file *file)
 	else if (file->state == SP_UNWIND_MISSING)
 		sp_log_verbose("%s has no unwind table%s%s: frame pointers are tried in it",
 			       file->path, file->why ? ": " : "", file->why ? file->why : "");
+	else if (file->error == -EDQUOT)
+		say_over_share(file);
 	else if (!file->told)
 		sp_log_warning("no unwind table for %s: %s; stacks may end in it", file->path,
 			       file->why ? file->why : strerror(-file->error));
@@ -86,7 +105,8 @@ static void want(struct sp_unwind *u, struct sp_unwind_file *file, int fd)
 
 	/* What did not fit once may do so later. */
 	if (file->state != SP_UNWIND_ABSENT &&
-	    !(file->state == SP_UNWIND_REFUSED && file->error == -ENOSPC && !file->users &&
+	    !(file->state == SP_UNWIND_REFUSED &&
+	      (file->error == -ENOSPC || file->error == -EDQUOT) &&
 	      file->used + RETRY_NS < sp_now()))
 		return;
 	copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -101,9 +121,18 @@ static void want(struct sp_unwind *u, struct sp_unwind_file *file, int fd)
 static struct sp_unwind_file *file_of(struct sp_unwind *u, int fd, const char *path)
 {
 	struct sp_filekey key;
+	struct statfs system;
+	struct stat status;
+	uid_t owner;
 
-	return sp_filekey_read(fd, &key) < 0 ? NULL
-					     : sp_unwind_cache_file(u->cache, &key, path, sp_now());
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+		return NULL;
+	key = sp_filekey_of(&status);
+	owner = status.st_uid;
+	/* A file system that is a program names whom it likes. */
+	if (owner == 0 && fstatfs(fd, &system) == 0 && system.f_type == FUSE_SUPER_MAGIC)
+		owner = SP_SANDBOX_NOBODY;
+	return sp_unwind_cache_file(u->cache, &key, owner, path, sp_now());
 }
 
 static void take_table(struct sp_unwind *u, struct sp_unwind_job *job)
@@ -130,7 +159,7 @@ static void take_table(struct sp_unwind *u, struct sp_unwind_job *job)
 static struct sp_unwind_file *make_known(struct sp_unwind *u, const char *name, uint64_t number)
 {
 	const struct sp_filekey key = {.inode = number};
-	struct sp_unwind_file *file = sp_unwind_cache_file(u->cache, &key, name, sp_now());
+	struct sp_unwind_file *file = sp_unwind_cache_file(u->cache, &key, 0, name, sp_now());
 
 	if (file)
 		sp_unwind_cache_hold(file);
@@ -185,6 +214,7 @@ int sp_unwind_new(struct sp_bpf *bpf, struct sp_recorder *recorder, struct sp_un
 		r = sp_bpf_unwind_add_chunk(bpf, &chunk, &number);
 	if (r == 0) {
 		sp_unwind_cache_give(u->cache, chunk, number);
+		sp_unwind_cache_limit(u->cache, sp_unwind_worker_most_chunks());
 		r = sp_unwind_worker_new(bpf, 1, NULL, &u->worker);
 	}
 	if (r < 0) {
@@ -348,6 +378,7 @@ void sp_unwind_stats(const struct sp_unwind *u, struct sp_unwind_stats *ret_stat
 		.ranges = spaces.ranges,
 		.evicted = cache.evicted,
 		.failed = cache.failed,
+		.over_share = cache.over_share,
 		.unfit = spaces.unfit,
 	};
 }

@@ -67,6 +67,7 @@ size_t sp_unwind_worst(const struct sp_unwind *unwind, unsigned end, const char 
 
 struct sp_unwind_stats {
 	size_t tables, rows, rules, chunks, ranges, evicted, failed;
+	size_t over_share; /* of those that failed: their owner had all of a user's share */
 	uint64_t unfit; /* address spaces that did not fit */
 };
 void sp_unwind_stats(const struct sp_unwind *unwind, struct sp_unwind_stats *ret_stats);

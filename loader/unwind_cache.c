@@ -11,20 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loader/unwind_rules.h"
 #include "loader/unwind_runs.h"
-#include "userspace/base/cleanup.h"
 
 #define BUCKETS 4096
 #define MOST_FILES 65536
-#define RULE_SLOTS (2 * SP_UNWIND_RULES) /* of the hash table, a power of two */
-#define LEAST_ROWS 1024u		 /* of a part that is not a table's last */
+#define LEAST_ROWS 1024u /* of a part that is not a table's last */
 
 struct sp_unwind_cache {
-	struct sp_unwind_rule *rules;
-	uint32_t *slots; /* of rules: their numbers, 0 for a free slot */
+	struct sp_unwind_rules *rules;
+	struct sp_unwind_shares shares;
 	struct sp_unwind_chunk *chunks[SP_UNWIND_CHUNKS];
 	struct sp_unwind_runs *runs;
 	struct sp_unwind_cache_stats stats;
+	uint64_t next_forget; /* ns */
 	struct sp_unwind_file *buckets[BUCKETS];
 };
 
@@ -34,18 +34,24 @@ int sp_unwind_cache_new(struct sp_bpf *bpf, struct sp_unwind_cache **ret_cache)
 	int r = c ? 0 : -ENOMEM;
 
 	if (r == 0) {
-		c->rules = sp_bpf_unwind_rules(bpf);
-		c->slots = calloc(RULE_SLOTS, sizeof(*c->slots));
-		c->stats.rules = 1; /* NONE */
-		r = c->rules && c->slots ? sp_unwind_runs_new(SP_UNWIND_CHUNK_ROWS, &c->runs)
-					 : -ENOMEM;
+		c->shares.room[SP_UNWIND_SHARED_FILES] = MOST_FILES;
+		c->shares.room[SP_UNWIND_SHARED_RULES] = SP_UNWIND_RULES;
+		sp_unwind_cache_limit(c, SP_UNWIND_CHUNKS);
+		r = sp_unwind_rules_new(sp_bpf_unwind_rules(bpf), &c->rules);
 	}
+	if (r == 0)
+		r = sp_unwind_runs_new(SP_UNWIND_CHUNK_ROWS, &c->runs);
 	if (r < 0) {
 		sp_unwind_cache_free(c);
 		return r;
 	}
 	*ret_cache = c;
 	return 0;
+}
+
+void sp_unwind_cache_limit(struct sp_unwind_cache *c, size_t chunks)
+{
+	c->shares.room[SP_UNWIND_SHARED_ROWS] = (uint64_t)chunks * SP_UNWIND_CHUNK_ROWS;
 }
 
 /* ---- files ---- */
@@ -57,6 +63,8 @@ static size_t bucket_of(const struct sp_filekey *key)
 
 static void free_file(struct sp_unwind_file *file)
 {
+	sp_unwind_share_give(file->share, SP_UNWIND_SHARED_FILES, 1);
+	free(file->rules);
 	free(file->path);
 	free(file->why);
 	free(file->parts);
@@ -64,8 +72,11 @@ static void free_file(struct sp_unwind_file *file)
 }
 
 /* Programs that make and map one file after the other must not fill our memory with their names. */
-static void forget_some(struct sp_unwind_cache *c)
+static void forget_some(struct sp_unwind_cache *c, uint64_t now)
 {
+	if (now < c->next_forget)
+		return;
+	c->next_forget = now + SP_UNWIND_GRACE_NS; /* it takes a while */
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct sp_unwind_file **at = &c->buckets[i]; *at;) {
 			struct sp_unwind_file *file = *at;
@@ -81,24 +92,49 @@ static void forget_some(struct sp_unwind_cache *c)
 		}
 }
 
+static struct sp_unwind_file *new_file(struct sp_unwind_cache *c, uid_t uid, const char *path,
+				       uint64_t now)
+{
+	struct sp_unwind_share *share = sp_unwind_share_of(&c->shares, uid);
+	struct sp_unwind_file *file;
+	int r;
+
+	if (!share)
+		return NULL;
+	r = sp_unwind_share_take(share, SP_UNWIND_SHARED_FILES, 1);
+	if (r == 0 && c->stats.files >= MOST_FILES) {
+		sp_unwind_share_give(share, SP_UNWIND_SHARED_FILES, 1);
+		r = -ENOSPC;
+	}
+	if (r < 0) {
+		forget_some(c, now);
+		if (c->stats.files >= MOST_FILES ||
+		    sp_unwind_share_take(share, SP_UNWIND_SHARED_FILES, 1) < 0)
+			return NULL;
+	}
+	file = calloc(1, sizeof(*file));
+	if (file)
+		file->path = strdup(path);
+	if (!file || !file->path) {
+		sp_unwind_share_give(share, SP_UNWIND_SHARED_FILES, 1);
+		free(file);
+		return NULL;
+	}
+	file->share = share;
+	return file;
+}
+
 struct sp_unwind_file *sp_unwind_cache_file(struct sp_unwind_cache *c, const struct sp_filekey *key,
-					    const char *path, uint64_t now)
+					    uid_t uid, const char *path, uint64_t now)
 {
 	struct sp_unwind_file **bucket = &c->buckets[bucket_of(key)], *file;
 
 	for (file = *bucket; file; file = file->next)
 		if (sp_filekey_equal(&file->key, key))
 			return file;
-	if (c->stats.files >= MOST_FILES)
-		forget_some(c);
-	file = c->stats.files < MOST_FILES ? calloc(1, sizeof(*file)) : NULL;
+	file = new_file(c, uid, path, now);
 	if (!file)
 		return NULL;
-	file->path = strdup(path);
-	if (!file->path) {
-		free(file);
-		return NULL;
-	}
 	file->key = *key;
 	file->seen = file->used = now;
 	file->next = *bucket;
@@ -120,42 +156,11 @@ void sp_unwind_cache_release(struct sp_unwind_file *file, uint64_t now)
 
 /* ---- rules ---- */
 
-static bool same_rule(const struct sp_unwind_rule *a, const struct sp_unwind_rule *b)
+static void give_rules(struct sp_unwind_cache *c, uint16_t *numbers, size_t count)
 {
-	return !memcmp(a, b, sizeof(*a));
-}
-
-static size_t rule_slot(const struct sp_unwind_rule *rule)
-{
-	const uint8_t *byte = (const uint8_t *)rule;
-	uint64_t hash = 0xcbf29ce484222325u;
-
-	for (size_t i = 0; i < sizeof(*rule); i++)
-		hash = (hash ^ byte[i]) * 0x100000001b3u;
-	return (size_t)(hash ^ hash >> 32) % RULE_SLOTS;
-}
-
-/* The number of a rule; a new one for a rule that is not there. -ENOSPC. */
-static int intern(struct sp_unwind_cache *c, const struct sp_unwind_rule *rule,
-		  uint16_t *ret_number)
-{
-	size_t slot = rule_slot(rule);
-
-	if (rule->kind == SP_UNWIND_NONE) {
-		*ret_number = 0;
-		return 0;
-	}
-	for (; c->slots[slot]; slot = (slot + 1) % RULE_SLOTS)
-		if (same_rule(&c->rules[c->slots[slot]], rule)) {
-			*ret_number = (uint16_t)c->slots[slot];
-			return 0;
-		}
-	if (c->stats.rules >= SP_UNWIND_RULES)
-		return -ENOSPC;
-	c->rules[c->stats.rules] = *rule;
-	c->slots[slot] = (uint32_t)c->stats.rules;
-	*ret_number = (uint16_t)c->stats.rules++;
-	return 0;
+	for (size_t i = 0; i < count; i++)
+		sp_unwind_rules_give(c->rules, numbers[i]);
+	free(numbers);
 }
 
 /* ---- rows ---- */
@@ -170,20 +175,25 @@ static void free_parts(struct sp_unwind_cache *c, struct sp_unwind_file *file, u
 				    p->count, open);
 	}
 	c->stats.rows -= file->rows;
+	sp_unwind_share_give(file->share, SP_UNWIND_SHARED_ROWS, file->rows_held);
+	give_rules(c, file->rules, file->rule_count);
+	file->rules = NULL;
+	file->rule_count = file->rows_held = 0;
 	free(file->parts);
 	file->parts = NULL;
 	file->part_count = file->rows = 0;
 }
 
-/* Throws out the table that was not used for the longest time. False if there is none. */
-static bool evict(struct sp_unwind_cache *c, uint64_t now)
+/* Throws out the table, of @share (NULL: of all), that was not used for the longest time. False if
+ * there is none. */
+static bool evict(struct sp_unwind_cache *c, const struct sp_unwind_share *share, uint64_t now)
 {
 	struct sp_unwind_file *oldest = NULL;
 
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct sp_unwind_file *f = c->buckets[i]; f; f = f->next)
 			if (f->state == SP_UNWIND_READY && !f->users && f->part_count &&
-			    f->used + SP_UNWIND_GRACE_NS <= now &&
+			    (!share || f->share == share) && f->used + SP_UNWIND_GRACE_NS <= now &&
 			    (!oldest || f->used < oldest->used))
 				oldest = f;
 	if (!oldest)
@@ -216,7 +226,7 @@ static int take_rows(struct sp_unwind_cache *c, size_t wanted, uint64_t now, uin
 			*ret_count = count;
 			return 0;
 		}
-		if (sp_unwind_runs_free_places(c->runs) < wanted && evict(c, now))
+		if (sp_unwind_runs_free_places(c->runs) < wanted && evict(c, NULL, now))
 			continue;
 		if (count <= LEAST_ROWS)
 			return -ENOSPC;
@@ -226,8 +236,8 @@ static int take_rows(struct sp_unwind_cache *c, size_t wanted, uint64_t now, uin
 
 /* One part from row @at on. Ends before the address that is too far for its 32 bits. */
 static int place_part(struct sp_unwind_cache *c, struct sp_unwind_file *file,
-		      const struct sp_unwind_table *table, const uint16_t *numbers, size_t at,
-		      uint64_t now, size_t *ret_next)
+		      const struct sp_unwind_table *table, size_t at, uint64_t now,
+		      size_t *ret_next)
 {
 	struct sp_unwind_part *more = realloc(file->parts, (file->part_count + 1) * sizeof(*more));
 	struct sp_unwind_part *part;
@@ -252,7 +262,7 @@ static int place_part(struct sp_unwind_cache *c, struct sp_unwind_file *file,
 	chunk = c->chunks[part->chunk];
 	while (fit < count && table->pc[at + fit] - part->base <= UINT32_MAX) {
 		chunk->pc[part->first + fit] = (uint32_t)(table->pc[at + fit] - part->base);
-		chunk->rule[part->first + fit] = numbers[table->rule[at + fit]];
+		chunk->rule[part->first + fit] = file->rules[table->rule[at + fit]];
 		fit++;
 	}
 	sp_unwind_runs_give(c->runs, first + fit, count - fit, 0);
@@ -278,30 +288,68 @@ static void set_state(struct sp_unwind_file *file, enum sp_unwind_state state, i
 	file->used = now;
 }
 
+static int take_share(struct sp_unwind_cache *c, struct sp_unwind_file *file, size_t rows,
+		      uint64_t now)
+{
+	int r;
+
+	do
+		r = sp_unwind_share_take(file->share, SP_UNWIND_SHARED_ROWS, rows);
+	while (r < 0 && evict(c, file->share, now));
+	file->rows_held = r == 0 ? rows : 0;
+	return r;
+}
+
+/* Numbers for all rules of a table, which the file holds from now on. */
+static int take_rules(struct sp_unwind_cache *c, struct sp_unwind_file *file,
+		      const struct sp_unwind_table *table, uint64_t now)
+{
+	file->rules = calloc(table->rules + 1, sizeof(*file->rules));
+	if (!file->rules)
+		return -ENOMEM;
+	for (size_t i = 0; i < table->rules; i++) {
+		int r;
+
+		do
+			r = sp_unwind_rules_take(c->rules, &table->rules_at[i], file->share,
+						 &file->rules[i]);
+		while (r < 0 && evict(c, r == -EDQUOT ? file->share : NULL, now));
+		if (r < 0)
+			return r;
+		file->rule_count++;
+	}
+	return 0;
+}
+
 int sp_unwind_cache_place(struct sp_unwind_cache *c, struct sp_unwind_file *file,
 			  const struct sp_unwind_table *table, uint64_t now)
 {
-	sp_cleanup(sp_freep) uint16_t *numbers = calloc(table->rules + 1, sizeof(*numbers));
 	static const char why_empty[] = "its call frame information is of no code";
-	const char *why = "its table does not fit beside those of the other files";
-	int r = numbers ? 0 : -ENOMEM;
+	static const char why_rows[] = "its table does not fit beside those of the other files";
+	static const char why_rules[] = "its table has more rules than there is room for beside "
+					"those of the other files";
+	static const char why_share[] = "its owner's files have all of a user's share of the room "
+					"for unwind tables";
+	const char *why = why_rows;
+	int r;
 
-	if (r == 0 && !table->rows) {
+	if (!table->rows) {
 		sp_unwind_cache_fail(c, file, -SP_E_MISSING, why_empty, now);
 		return 0;
 	}
-	for (size_t i = 0; i < table->rules && r == 0; i++) {
-		r = intern(c, &table->rules_at[i], &numbers[i]);
-		if (r < 0)
-			why = "its table has more rules than there is room for beside those of the "
-			      "other files";
+	r = take_share(c, file, table->rows, now);
+	if (r == 0) {
+		r = take_rules(c, file, table, now);
+		why = r < 0 ? why_rules : why;
 	}
 	for (size_t at = 0; at < table->rows && r == 0;)
-		r = place_part(c, file, table, numbers, at, now, &at);
+		r = place_part(c, file, table, at, now, &at);
 	if (r < 0) {
 		free_parts(c, file, 0);
 		c->stats.failed++;
-		set_state(file, SP_UNWIND_REFUSED, r, r == -ENOSPC ? why : NULL, now);
+		c->stats.over_share += r == -EDQUOT;
+		why = r == -EDQUOT ? why_share : r == -ENOSPC ? why : NULL;
+		set_state(file, SP_UNWIND_REFUSED, r, why, now);
 		return r;
 	}
 	file->segment_count = table->segments;
@@ -323,6 +371,7 @@ void sp_unwind_cache_fail(struct sp_unwind_cache *c, struct sp_unwind_file *file
 void sp_unwind_cache_stats(const struct sp_unwind_cache *c, struct sp_unwind_cache_stats *ret_stats)
 {
 	*ret_stats = c->stats;
+	ret_stats->rules = sp_unwind_rules_used(c->rules);
 }
 
 void sp_unwind_cache_each(const struct sp_unwind_cache *c,
@@ -345,6 +394,7 @@ void sp_unwind_cache_free(struct sp_unwind_cache *c)
 			free_file(file);
 		}
 	sp_unwind_runs_free(c->runs);
-	free(c->slots);
+	sp_unwind_rules_free(c->rules);
+	sp_unwind_shares_clear(&c->shares);
 	free(c);
 }

@@ -3,10 +3,10 @@
  * unwind_cache.h - files and their tables, in the chunks of the kernel.
  *
  * A file is known by its key (filekey.h). Its rows stand in runs of the chunks, its rules in the
- * one array of rules, where equal ones of all files are one. Bounded by the chunks that it is
- * given: then the tables that no process has mapped are thrown out, unused longest first, and what
- * still does not fit is refused. Rules are never thrown out: all of Debian together has a few
- * thousand.
+ * one array of rules (unwind_rules.h). Bounded by the chunks that it is given, by the places for
+ * rules, and for each user, who owns the files, by a share (unwind_share.h): then the tables that
+ * no process has mapped are thrown out with their rules, unused longest first, those of a user
+ * whose share is used up alone; and what still does not fit is refused.
  */
 #ifndef SP_LOADER_UNWIND_CACHE_H
 #define SP_LOADER_UNWIND_CACHE_H
@@ -19,6 +19,7 @@
 #include "loader/bpf.h"
 #include "loader/filekey.h"
 #include "loader/unwind_scan.h"
+#include "loader/unwind_share.h"
 
 /* How long the kernel may go on reading what is no longer used. */
 #define SP_UNWIND_GRACE_NS 1000000000ull
@@ -41,6 +42,7 @@ struct sp_unwind_part {
 struct sp_unwind_file {
 	struct sp_unwind_file *next; /* in its bucket */
 	struct sp_filekey key;
+	struct sp_unwind_share *share; /* of its owner */
 	char *path;
 	enum sp_unwind_state state;
 	int error;			  /* -errno, of MISSING and REFUSED */
@@ -53,6 +55,8 @@ struct sp_unwind_file {
 	uint32_t image;			  /* in the recording, 0: not numbered yet */
 	bool told;			  /* its unwind_table event is written */
 	size_t rows, part_count, segment_count;
+	size_t rows_held, rule_count;
+	uint16_t *rules;	      /* numbers of those that its rows name */
 	struct sp_unwind_part *parts; /* ascending */
 	struct sp_unwind_segment segments[SP_UNWIND_LIMIT_SEGMENTS];
 };
@@ -61,17 +65,20 @@ struct sp_unwind_cache;
 
 int sp_unwind_cache_new(struct sp_bpf *bpf, struct sp_unwind_cache **ret_cache);
 
+/* How many chunks there may be, for the shares; else SP_UNWIND_CHUNKS. */
+void sp_unwind_cache_limit(struct sp_unwind_cache *cache, size_t chunks);
 /* Room for more rows: a chunk of the kernel's. */
 void sp_unwind_cache_give(struct sp_unwind_cache *cache, struct sp_unwind_chunk *chunk,
 			  uint32_t number);
 
-/* The file of the key; it is made if there is none. NULL: no memory. */
+/* The file of the key, owned by @uid; it is made if there is none. NULL: no memory, or no room
+ * among the files, or among those of the user. */
 struct sp_unwind_file *sp_unwind_cache_file(struct sp_unwind_cache *cache,
-					    const struct sp_filekey *key, const char *path,
-					    uint64_t now);
+					    const struct sp_filekey *key, uid_t uid,
+					    const char *path, uint64_t now);
 
 /* Its table was made: copies it into chunks. 0, or -errno, which becomes the file's: -ENOSPC where
- * it does not fit, -ENOMEM. */
+ * it does not fit, -EDQUOT where its owner has no more room, -ENOMEM. */
 int sp_unwind_cache_place(struct sp_unwind_cache *cache, struct sp_unwind_file *file,
 			  const struct sp_unwind_table *table, uint64_t now);
 /* It has none. */
@@ -84,6 +91,7 @@ void sp_unwind_cache_release(struct sp_unwind_file *file, uint64_t now);
 
 struct sp_unwind_cache_stats {
 	size_t files, tables, rows, rules, chunks, evicted, failed;
+	size_t over_share; /* of those that failed: for their owner's share */
 };
 void sp_unwind_cache_stats(const struct sp_unwind_cache *cache,
 			   struct sp_unwind_cache_stats *ret_stats);

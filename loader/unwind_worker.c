@@ -173,7 +173,7 @@ static void *work(void *arg)
 
 /* ---- the caller's side ---- */
 
-static size_t affordable_chunks(void)
+size_t sp_unwind_worker_most_chunks(void)
 {
 	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t n = memory / 16 / sizeof(struct sp_unwind_chunk);
@@ -191,7 +191,7 @@ int sp_unwind_worker_new(struct sp_bpf *bpf, size_t have, const char *helper,
 		return r;
 	w->bpf = bpf;
 	w->chunks = have;
-	w->most_chunks = affordable_chunks();
+	w->most_chunks = sp_unwind_worker_most_chunks();
 	w->todo.end = &w->todo.first;
 	w->done.end = &w->done.first;
 	pthread_mutex_init(&w->lock, NULL);

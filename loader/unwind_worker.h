@@ -35,8 +35,10 @@ struct sp_unwind_job {
 	} chunk[SP_UNWIND_LIMIT_ROWS / SP_UNWIND_CHUNK_ROWS + 2];
 };
 
+/* So many chunks are taken at most: SP_UNWIND_CHUNKS, and a sixteenth of the machine's memory. */
+size_t sp_unwind_worker_most_chunks(void);
 /* From now on it alone takes chunks, so many that there is room for all tables that it has made,
- * but at most SP_UNWIND_CHUNKS and a sixteenth of the machine's memory; @have were taken before.
+ * but not more than the above; @have were taken before.
  * @helper: as for sp_unwind_scan(). -errno. */
 int sp_unwind_worker_new(struct sp_bpf *bpf, size_t have, const char *helper,
 			 struct sp_unwind_worker **ret_worker);

@@ -7,24 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loader/unwind_cache.h"
 #include "loader/unwind_known.h"
 #include "loader/unwind_runs.h"
 #include "loader/unwind_space.h"
 #include "tests/loader/check.h"
 #include "tests/loader/unwind_fake.h"
-
-#define SECOND 1000000000ull
-
-static uint64_t seed = 1;
-
-static uint64_t any(uint64_t below)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % below;
-}
+#include "tests/loader/unwind_tables.h"
 
 /* ---- places ---- */
 
@@ -93,90 +81,6 @@ static void test_runs(uint64_t boundary)
 
 /* ---- tables ---- */
 
-static struct sp_unwind_rule rule_of(unsigned number)
-{
-	if (!number)
-		return (struct sp_unwind_rule){0};
-	return (struct sp_unwind_rule){
-		.kind = SP_UNWIND_REG, .reg = 7, .offset = (int)(8 * number), .ra = -1};
-}
-
-/* Rows every @step bytes from @start on, with rules 1 … @rules in turn. */
-static struct sp_unwind_table make_table(size_t rows, uint64_t start, uint64_t step, unsigned rules,
-					 unsigned first_rule)
-{
-	struct sp_unwind_table t = {.rows = rows, .rules = rules + 1, .segments = 1};
-
-	t.pc = calloc(rows, sizeof(*t.pc));
-	t.rule = calloc(rows, sizeof(*t.rule));
-	t.rules_at = calloc(rules + 1, sizeof(*t.rules_at));
-	if (!t.pc || !t.rule || !t.rules_at)
-		abort();
-	for (unsigned i = 1; i <= rules; i++)
-		t.rules_at[i] = rule_of(first_rule + i - 1);
-	for (size_t i = 0; i < rows; i++) {
-		t.pc[i] = start + i * step;
-		t.rule[i] = (uint16_t)(1 + i % rules);
-	}
-	t.segment[0] = (struct sp_unwind_segment){start, 0x1000, rows * step};
-	return t;
-}
-
-static void free_table(struct sp_unwind_table *t)
-{
-	free(t->pc);
-	free(t->rule);
-	free(t->rules_at);
-}
-
-static struct sp_unwind_cache *open_cache(struct sp_bpf *bpf, size_t chunks)
-{
-	struct sp_unwind_cache *cache = NULL;
-	struct sp_unwind_chunk *chunk;
-	uint32_t number;
-
-	fake_open(bpf, chunks);
-	CHECK(sp_unwind_cache_new(bpf, &cache) == 0, "cache");
-	while (sp_bpf_unwind_add_chunk(bpf, &chunk, &number) == 0)
-		sp_unwind_cache_give(cache, chunk, number);
-	return cache;
-}
-
-static struct sp_unwind_file *add_file(struct sp_unwind_cache *cache, uint64_t inode, uint64_t now)
-{
-	struct sp_filekey key = {.device = 1, .inode = inode, .size = 1};
-	char name[32];
-
-	snprintf(name, sizeof(name), "file%llu", (unsigned long long)inode);
-	return sp_unwind_cache_file(cache, &key, name, now);
-}
-
-/* All rows of a table are found in the file's parts, with their rules. */
-static void check_parts(const struct sp_bpf *bpf, const struct sp_unwind_file *file,
-			const struct sp_unwind_table *t)
-{
-	size_t row = 0;
-
-	for (size_t i = 0; i < file->part_count; i++) {
-		const struct sp_unwind_part *p = &file->parts[i];
-		const struct sp_unwind_chunk *chunk = bpf->chunks[p->chunk];
-
-		CHECK(p->start == t->pc[row], "part %zu begins elsewhere", i);
-		CHECK(p->first + p->count <= SP_UNWIND_CHUNK_ROWS, "part %zu leaves its chunk", i);
-		CHECK(p->end - p->base <= 1ull << 32, "part %zu is too long", i);
-		for (uint32_t k = p->first; k < p->first + p->count; k++, row++) {
-			struct sp_unwind_rule want = t->rules_at[t->rule[row]];
-
-			if (p->base + chunk->pc[k] != t->pc[row] ||
-			    memcmp(&bpf->rules[chunk->rule[k]], &want, sizeof(want))) {
-				CHECK(false, "row %zu is wrong", row);
-				return;
-			}
-		}
-	}
-	CHECK(row == t->rows, "%zu of %zu rows", row, t->rows);
-}
-
 static void test_cache(void)
 {
 	struct sp_bpf bpf;
@@ -238,22 +142,38 @@ static void test_rules(void)
 {
 	struct sp_bpf bpf;
 	struct sp_unwind_cache *cache;
-	struct sp_unwind_file *file = NULL;
+	struct sp_unwind_cache_stats stats;
+	struct sp_unwind_table t[9];
+	struct sp_unwind_file *file[9];
 	unsigned placed = 0;
 
 	cache = open_cache(&bpf, 8);
 	for (unsigned i = 0; i < 9; i++) {
-		struct sp_unwind_table t = make_table(8000, 0, 4, 8000, 1 + 8000 * i);
-
-		file = add_file(cache, i, SECOND);
-		if (sp_unwind_cache_place(cache, file, &t, SECOND) == 0) {
+		t[i] = make_table(8000, 0, 4, 8000, 1 + 8000 * i);
+		file[i] = add_file(cache, i, SECOND);
+		sp_unwind_cache_hold(file[i]);
+		if (sp_unwind_cache_place(cache, file[i], &t[i], SECOND) == 0) {
 			placed++;
-			check_parts(&bpf, file, &t);
+			check_parts(&bpf, file[i], &t[i]);
 		}
-		free_table(&t);
 	}
 	CHECK(placed == 8, "%u tables of 8000 rules each fit", placed);
-	CHECK(file->state == SP_UNWIND_REFUSED && strstr(file->why, "rules"), "the ninth does not");
+	CHECK(file[8]->state == SP_UNWIND_REFUSED && strstr(file[8]->why, "rules"),
+	      "the ninth does not");
+	sp_unwind_cache_stats(cache, &stats);
+	CHECK(stats.rules == 64001, "%zu rules: what did not fit took none", stats.rules);
+	/* The rules of what is mapped no longer are free for others. */
+	sp_unwind_cache_release(file[3], 2 * SECOND);
+	CHECK(sp_unwind_cache_place(cache, file[8], &t[8], 5 * SECOND / 2) == -ENOSPC, "too early");
+	CHECK(sp_unwind_cache_place(cache, file[8], &t[8], 4 * SECOND) == 0, "now it fits");
+	CHECK(file[3]->state == SP_UNWIND_ABSENT, "in another's place");
+	sp_unwind_cache_stats(cache, &stats);
+	CHECK(stats.rules == 64001, "%zu rules", stats.rules);
+	for (unsigned i = 0; i < 9; i++) {
+		if (i != 3)
+			check_parts(&bpf, file[i], &t[i]);
+		free_table(&t[i]);
+	}
 	sp_unwind_cache_free(cache);
 	fake_close(&bpf);
 }
