@@ -40,6 +40,7 @@ struct sp_images {
 	struct image *list;
 	size_t count, room, armed, sites;
 	uint32_t next_site;
+	int arm_error; /* the last one */
 	bool fast;
 };
 
@@ -330,8 +331,10 @@ static int take_image(struct sp_images *images, struct found *f, size_t index, s
 		if (r == 0)
 			r = arm(images, f, fd, base, &key->armed);
 		if (r < 0) {
-			sp_log_error("cannot arm the probes of %s: %s", path, strerror(-r));
-			f->image.error = r;
+			/* The self-test has its own words, and another place to try. */
+			if (images->recorder)
+				sp_log_error("cannot arm the probes of %s: %s", path, strerror(-r));
+			f->image.error = images->arm_error = r;
 		} else {
 			images->armed++;
 			for (size_t i = 0; i < f->event_count; i++)
@@ -435,6 +438,11 @@ int sp_images_add(struct sp_images *images, const int *fds, const char *const *p
 size_t sp_images_armed(const struct sp_images *images)
 {
 	return images->armed;
+}
+
+int sp_images_arm_error(const struct sp_images *images)
+{
+	return images->arm_error;
 }
 
 size_t sp_images_sites(const struct sp_images *images)

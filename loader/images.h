@@ -40,6 +40,8 @@ int sp_images_add(struct sp_images *images, const int *fds, const char *const *p
 /* Images with probes of ours that are armed; region sites that begin a region; whether any image's
  * probes could not be armed. */
 size_t sp_images_armed(const struct sp_images *images);
+/* Why the last image that could not be armed was not: -errno, 0 if all were. */
+int sp_images_arm_error(const struct sp_images *images);
 size_t sp_images_sites(const struct sp_images *images);
 
 /* Takes all probes off. Slow: up to 0.2 s for each image. */

@@ -18,6 +18,8 @@
 
 struct sp_images;
 
+/* How it comes out, one sentence each: proven; corrupts; refused; never fires; hangs or crashes the
+ * program; fires now and then; harms a forked child; works, but is not patched to a call. */
 struct sp_selftest {
 	bool fast;		  /* put probes on the 5-byte nop */
 	double pair_ns;		  /* cost of a begin and its end, recorded, on this machine now */

@@ -4,12 +4,13 @@
  *
  * It waits for a byte on stdin, so that its probes can be armed, then enters regions between
  * calculations whose results it knows, and prints one line:
- *   calls=N wrong=N byte=XX pair_ns=F child=N page=XX…
- * calls: begin-end pairs in all; wrong: results that differ; byte: the one behind the begin stub's
- * leading nop when all is done (e8: the kernel turned the 5-byte nop into a call); pair_ns: time of
- * a pair once warm; child: 0 if a forked child could enter regions, too. (Linux 6.18 copies the
- * patched code to the child, but not the page that it calls.) page: the first bytes of that page, or
- * "-"; nobody can read them from outside.
+ *   calls=N apart=N wrong=N byte=XX pair_ns=F child=N page=XX…
+ * calls: begin-end pairs in all; apart: those of them that never pass the 5-byte nop; wrong:
+ * results that differ; byte: the one behind the begin stub's leading nop when all is done (e8: the
+ * kernel turned the 5-byte nop into a call); pair_ns: time of a pair once warm; child: 0 if a
+ * forked child could enter regions, too. (Linux 6.18 copies the patched code to the child, but not
+ * the page that it calls.) page: the first bytes of that page, or "-"; nobody can read them from
+ * outside.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -54,6 +55,24 @@ __attribute__((noinline)) static uint64_t leaf_in_region(uint64_t seed)
 		a[i] = seed * (uint64_t)(2 * i + 1);
 	SP_REGION_END("selftest");
 	return a[0] ^ a[3] ^ a[5] ^ a[7] ^ a[11];
+}
+
+/* Results that a compiler keeps in the registers that a call must leave alone, and in more than
+ * there are of those. */
+__attribute__((noinline)) static uint64_t held(uint64_t seed, int regions)
+{
+	uint64_t a = seed * 3, b = seed * 5, c = seed * 7, d = seed * 11, e = seed * 13,
+		 f = seed * 17, g = seed * 19;
+	double x = (double)(seed >> 40), y = x * 0.5 + 1.0;
+
+	if (regions)
+		SP_REGION_BEGIN("selftest");
+	a ^= b + c;
+	x = x * y;
+	if (regions)
+		SP_REGION_END("selftest");
+	return a ^ (b << 1) ^ (c << 2) ^ (d << 3) ^ (e << 4) ^ (f << 5) ^ (g << 6) ^
+	       (uint64_t)(x - y);
 }
 
 static double now_ns(void)
@@ -119,6 +138,8 @@ int main(void)
 		return 1;
 	for (uint64_t i = 0; i < CHECKS; i++)
 		wrong += leaf_in_region(i * 0x9e3779b97f4a7c15u) != leaf(i * 0x9e3779b97f4a7c15u);
+	for (uint64_t i = 0; i < CHECKS; i++)
+		wrong += held(i * 0x9e3779b97f4a7c15u, 1) != held(i * 0x9e3779b97f4a7c15u, 0);
 	for (int round = 0; round < ROUNDS; round++) {
 		double before = now_ns();
 
@@ -130,10 +151,9 @@ int main(void)
 		best = before < best ? before : best;
 	}
 	child = test_child();
-	printf("calls=%u wrong=%u byte=%02x pair_ns=%.1f child=%d page=",
-	       CHECKS + ROUNDS * PAIRS + CHILD_CHECKS, wrong,
-	       ((const volatile unsigned char *)sp_begin_stub_v1_place)[1], best / PAIRS,
-	       child);
+	printf("calls=%u apart=%u wrong=%u byte=%02x pair_ns=%.1f child=%d page=",
+	       2 * CHECKS + ROUNDS * PAIRS + CHILD_CHECKS, CHILD_CHECKS, wrong,
+	       ((const volatile unsigned char *)sp_begin_stub_v1_place)[1], best / PAIRS, child);
 	print_page(sp_begin_stub_v1_place);
 	return fflush(stdout) ? 1 : 0;
 }

@@ -227,12 +227,13 @@ static void print_losses(const struct sp_info *rec)
 static void print_probe_cost(const struct sp_given *input)
 {
 	const char *cost = sp_given_text(input, "probe_ns"),
-		   *place = sp_given_text(input, "probe_place");
+		   *place = sp_given_text(input, "probe_place"),
+		   *why = sp_given_text(input, "probe_place_reason");
 
 	if (cost)
-		sp_info_line("probe cost", "%s a call%s%s",
+		sp_info_line("probe cost", "%s a call%s%s%s%s",
 			     sp_show_duration(strtod(cost, NULL)).text, place ? ", on the " : "",
-			     place ? place : "");
+			     place ? place : "", place && why ? ": " : "", place && why ? why : "");
 }
 
 static void print_head(const struct sp_info *rec)

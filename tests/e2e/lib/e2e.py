@@ -39,7 +39,7 @@ def check(condition, message):
     _checks += 1
     if not condition:
         _failures += 1
-        where = traceback.extract_stack(limit=3)
+        where = traceback.extract_stack(limit=6)
         here = [f for f in where if f.filename != __file__][-1]
         print(f"FAILED {os.path.basename(here.filename)}:{here.lineno}: {message}", flush=True)
     return bool(condition)
