@@ -329,16 +329,29 @@ int sp_sandbox_spawn(int helper_fd, const struct sp_sandbox *box, pid_t *ret_pid
 	return 0;
 }
 
+static _Thread_local uint64_t waited_for_ns;
+
+uint64_t sp_sandbox_cpu_ns(void)
+{
+	return waited_for_ns;
+}
+
+static uint64_t ns_of(struct timeval t)
+{
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000u;
+}
+
 int sp_sandbox_wait(pid_t pid, bool kill_it, int *ret_status)
 {
 	struct timespec pause = {.tv_nsec = 1000000};
+	struct rusage usage;
 	int status, tries = KILL_WAIT_MS;
 	pid_t r;
 
 	if (kill_it)
 		kill(pid, SIGKILL);
 	do {
-		r = waitpid(pid, &status, kill_it ? WNOHANG : 0);
+		r = wait4(pid, &status, kill_it ? WNOHANG : 0, &usage);
 		/* One that sits in the read of a file system that does not answer dies when it
 		 * pleases, and must not take us with it. */
 		if (r == 0 && tries-- == 0)
@@ -348,6 +361,7 @@ int sp_sandbox_wait(pid_t pid, bool kill_it, int *ret_status)
 	} while (r == 0 || (r < 0 && errno == EINTR));
 	if (r < 0)
 		return -errno;
+	waited_for_ns += ns_of(usage.ru_utime) + ns_of(usage.ru_stime);
 	*ret_status = status;
 	return 0;
 }

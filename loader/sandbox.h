@@ -46,8 +46,9 @@ struct sp_sandbox {
 };
 
 /* Opens a helper of this installation for sp_sandbox_spawn(): beside the running executable or in
- * `helpers` below it (a build tree), in ../libexec/sp-trace from there, else in the libexec directory. No environment variable has a
- * say. -ENOENT, with all places named. Close the descriptor. */
+ * `helpers` below it (a build tree), in ../libexec/sp-trace from there, else in the libexec
+ * directory. No environment variable has a say. -ENOENT, with all places named. Close the
+ * descriptor. */
 int sp_sandbox_open(const char *name, int *ret_fd, struct sp_error *err);
 /* The same for a helper whose path is known. */
 int sp_sandbox_open_path(const char *path, int *ret_fd, struct sp_error *err);
@@ -61,6 +62,9 @@ int sp_sandbox_spawn(int helper_fd, const struct sp_sandbox *box, pid_t *ret_pid
  * somebody else waited, -ETIMEDOUT where it did not die within a second of being killed (it hangs
  * in the kernel; it stays our child). */
 int sp_sandbox_wait(pid_t pid, bool kill_it, int *ret_status);
+
+/* CPU time of the helpers that the calling thread has waited for so, in all, ns. */
+uint64_t sp_sandbox_cpu_ns(void);
 
 /* What a status means, as the end of a sentence ("was killed by signal 31 (Bad system call)"). */
 void sp_sandbox_status_text(int status, char *out, size_t room);

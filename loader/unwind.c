@@ -99,7 +99,7 @@ static void say_helper_failed(struct sp_unwind *u, const char *why)
 /* ---- tables ---- */
 
 /* Asks for a table, unless there is one or was said to be none. Duplicates @fd. */
-static void want(struct sp_unwind *u, struct sp_unwind_file *file, int fd)
+static void want(struct sp_unwind *u, struct sp_unwind_file *file, int fd, uint32_t process)
 {
 	int copy;
 
@@ -110,7 +110,8 @@ static void want(struct sp_unwind *u, struct sp_unwind_file *file, int fd)
 	      file->used + RETRY_NS < sp_now()))
 		return;
 	copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	if (copy < 0 || sp_unwind_worker_add(u->worker, copy, file) < 0) {
+	if (copy < 0 ||
+	    sp_unwind_worker_add(u->worker, copy, file->share->uid, process, file) < 0) {
 		sp_unwind_cache_fail(u->cache, file, copy < 0 ? -errno : -ENOMEM, NULL, sp_now());
 		return;
 	}
@@ -174,7 +175,7 @@ static void add_vdso(struct sp_unwind *u)
 		return;
 	u->vdso = make_known(u, SP_UNWIND_VDSO, 1);
 	if (u->vdso)
-		want(u, u->vdso, fd);
+		want(u, u->vdso, fd, 0);
 	close(fd);
 }
 
@@ -238,7 +239,7 @@ void sp_unwind_add_file(struct sp_unwind *u, int fd, const char *path, uint32_t 
 		return;
 	if (image)
 		file->image = image;
-	want(u, file, fd);
+	want(u, file, fd, 0);
 	tell(u, file);
 }
 
@@ -256,7 +257,7 @@ void sp_unwind_map(struct sp_unwind *u, uint32_t process, const struct sp_unwind
 	if (map->is_file && map->fd >= 0) {
 		piece.file = file_of(u, map->fd, map->path);
 		if (piece.file)
-			want(u, piece.file, map->fd);
+			want(u, piece.file, map->fd, process);
 	} else if (!map->is_file && !strcmp(map->path, SP_UNWIND_VDSO)) {
 		piece.file = u->vdso;
 	} else if (!map->is_file && begins(map->path, SP_UNWIND_TRAMPOLINE)) {

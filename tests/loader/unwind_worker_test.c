@@ -41,10 +41,10 @@ static void test_tables(const char *helper)
 	for (int i = 0; i < JOBS; i++) {
 		int fd = open(paths[i % 4], O_RDONLY | O_CLOEXEC);
 
-		CHECK(fd >= 0 && sp_unwind_worker_add(worker, fd, &marks[i]) == 0, "add");
+		CHECK(fd >= 0 && sp_unwind_worker_add(worker, fd, 0, 1, &marks[i]) == 0, "add");
 	}
 	CHECK(sp_unwind_known_vdso(&vdso) == 0, "our vDSO");
-	CHECK(sp_unwind_worker_add(worker, vdso, NULL) == 0, "add");
+	CHECK(sp_unwind_worker_add(worker, vdso, 0, 1, NULL) == 0, "add");
 	for (int i = 0; i <= JOBS; i++) {
 		struct sp_unwind_job *job = next(worker);
 		bool wanted = i == JOBS || i % 4 == 0 || i % 4 == 2;
@@ -79,7 +79,8 @@ static void test_no_helper(void)
 
 	fake_open(&bpf, 1);
 	CHECK(sp_unwind_worker_new(&bpf, 1, "/nowhere/sp-unwind", &worker) == 0, "worker");
-	CHECK(sp_unwind_worker_add(worker, open("/proc/self/exe", O_RDONLY), NULL) == 0, "add");
+	CHECK(sp_unwind_worker_add(worker, open("/proc/self/exe", O_RDONLY), 0, 1, NULL) == 0,
+	      "add");
 	job = next(worker);
 	CHECK(job && job->error < 0 && job->helper_failed && strstr(job->why, "/nowhere/sp-unwind"),
 	      "%s", job ? job->why : "nothing");
@@ -97,7 +98,8 @@ static void test_leaving(const char *helper)
 	fake_open(&bpf, 1);
 	CHECK(sp_unwind_worker_new(&bpf, 1, helper, &worker) == 0, "worker");
 	for (int i = 0; i < JOBS; i++)
-		CHECK(sp_unwind_worker_add(worker, open("/proc/self/exe", O_RDONLY), NULL) == 0,
+		CHECK(sp_unwind_worker_add(worker, open("/proc/self/exe", O_RDONLY), 0, 1, NULL) ==
+			      0,
 		      "add");
 	sp_unwind_worker_free(worker);
 	fake_close(&bpf);
