@@ -53,8 +53,9 @@ class Profile:
         self.sample_time = samples["time_ns"][:] if samples else np.zeros(0, np.int64)
         self.meta = dict(file["sp_trace/meta"].attrs)
         self.metadata = dict(file["metadata"].attrs)
+        table = file.get("sp_trace/processes")  # none: the recorder died before it wrote of any
         self.processes = [(int(pid), exe) for pid, exe in
-                          zip(file["sp_trace/processes/pid"][:], text(file["sp_trace/processes/exe"][:]))]
+                          zip(table["pid"][:], text(table["exe"][:]))] if table else []
         losses = file.get("sp_trace/losses")
         self.losses = {k: losses[k][:].tolist() for k in losses} if losses else {}
 
