@@ -116,6 +116,7 @@ static struct lane *take_lane(void)
 
 static void *thread(void *arg)
 {
+	((struct lane *)arg)->tid = (uint32_t)syscall(SYS_gettid);
 	wait_for(&ledger->go);
 	work(arg);
 	return NULL;
@@ -123,6 +124,7 @@ static void *thread(void *arg)
 
 static void *storm_thread(void *arg)
 {
+	((struct lane *)arg)->tid = (uint32_t)syscall(SYS_gettid);
 	work(arg);
 	(void)pthread_barrier_wait(&barrier);
 	return NULL;
