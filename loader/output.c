@@ -13,7 +13,6 @@
 
 #include "userspace/base/log.h"
 
-#define JOURNAL "journal.spj"
 #define TRIES 10000
 
 static bool is_empty(int fd)
@@ -113,7 +112,7 @@ static int make_default(const char *program, struct sp_output *out)
 
 static int make_journal(struct sp_output *out, int *ret_fd)
 {
-	int fd = openat(out->directory_fd, JOURNAL,
+	int fd = openat(out->directory_fd, SP_OUTPUT_JOURNAL,
 			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 
 	if (fd < 0) {
@@ -123,10 +122,17 @@ static int make_journal(struct sp_output *out, int *ret_fd)
 		sp_log_hint("choose another directory with -o DIR");
 		return r;
 	}
-	if (asprintf(&out->journal, "%s/" JOURNAL, out->directory) < 0) {
+	if (asprintf(&out->journal, "%s/" SP_OUTPUT_JOURNAL, out->directory) < 0) {
 		out->journal = NULL;
 		close(fd);
 		return -ENOMEM;
+	}
+	out->journal_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (out->journal_fd < 0) {
+		int r = -errno;
+
+		close(fd);
+		return r;
 	}
 	*ret_fd = fd;
 	return 0;
@@ -135,7 +141,7 @@ static int make_journal(struct sp_output *out, int *ret_fd)
 int sp_output_make(const char *wanted, const char *program, const struct sp_identity *identity,
 		   struct sp_output *ret_output, int *ret_journal_fd)
 {
-	struct sp_output out = {.directory_fd = -1};
+	struct sp_output out = SP_OUTPUT_NONE;
 	int r = sp_identity_enter(identity);
 
 	if (r < 0) {
@@ -158,7 +164,7 @@ void sp_output_discard(struct sp_output *out, const struct sp_identity *identity
 {
 	if (!out->directory || sp_identity_enter(identity) < 0)
 		return;
-	(void)unlinkat(out->directory_fd, JOURNAL, 0);
+	(void)unlinkat(out->directory_fd, SP_OUTPUT_JOURNAL, 0);
 	if (out->made)
 		(void)rmdir(out->directory);
 	sp_identity_leave(identity);
@@ -170,7 +176,9 @@ void sp_output_clear(struct sp_output *out)
 	free(out->journal);
 	if (out->directory_fd >= 0)
 		close(out->directory_fd);
-	*out = (struct sp_output){.directory_fd = -1};
+	if (out->journal_fd >= 0)
+		close(out->journal_fd);
+	*out = (struct sp_output)SP_OUTPUT_NONE;
 }
 
 double sp_output_disk_use(const struct sp_output *out)

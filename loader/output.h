@@ -9,10 +9,13 @@
 
 #include "loader/identity.h"
 
+#define SP_OUTPUT_JOURNAL "journal.spj"
+
 struct sp_output {
 	char *directory; /* as shown; absolute or relative to where we were started */
 	char *journal;	 /* path in it */
 	int directory_fd;
+	int journal_fd; /* for reading, whatever becomes of its name */
 	bool made; /* the directory was not there before */
 };
 
@@ -21,9 +24,20 @@ struct sp_output {
  * is empty. Logs what is wrong. */
 int sp_output_make(const char *wanted, const char *program, const struct sp_identity *identity,
 		   struct sp_output *ret_output, int *ret_journal_fd);
+#define SP_OUTPUT_NONE {.directory_fd = -1, .journal_fd = -1}
 /* Takes away the journal, and the directory if it was made for it. */
 void sp_output_discard(struct sp_output *output, const struct sp_identity *identity);
 void sp_output_clear(struct sp_output *output);
+
+/* output_rescue.c */
+
+/* Somebody has removed the journal: what was recorded has no name any more. */
+bool sp_output_is_removed(const struct sp_output *output);
+/* Before the conversion, which goes by names: looks where the directory and the journal are now. A
+ * journal that was removed is written again, to where it was, or else to `<program>.sp`. Logs what
+ * it does. -errno if the recording cannot be saved. */
+int sp_output_settle(struct sp_output *output, const char *program,
+		     const struct sp_identity *identity);
 
 /* Share of the file system's space that is in use, 0 to 1, as df shows it. */
 double sp_output_disk_use(const struct sp_output *output);

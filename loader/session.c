@@ -54,6 +54,12 @@ static void check_limits(struct sp_session *s, uint64_t now)
 	}
 	if (s->options->max_size && counts.bytes >= s->options->max_size)
 		sp_session_finish(s, "the journal reached --max-size");
+	if (sp_output_is_removed(&s->output) && !s->reason[0]) {
+		sp_log_error("%s was removed while it was written", s->output.journal);
+		sp_log_hint("the recording ends here; what was written so far is kept");
+		s->failed = true;
+		sp_session_finish(s, "the journal was removed");
+	}
 	if (disk >= s->options->max_disk)
 		sp_session_finish(s, "the disk is %.0f %% full", disk * 100);
 	s->next_check = now + SECOND / 4;
@@ -170,8 +176,10 @@ static void say_end(struct sp_session *s)
 static int convert(struct sp_session *s)
 {
 	pid_t pid;
-	int r = sp_convert_start(s->options, &s->identity, &s->output, s->program, &pid);
+	int r = sp_output_settle(&s->output, s->program, &s->identity);
 
+	if (r == 0)
+		r = sp_convert_start(s->options, &s->identity, &s->output, s->program, &pid);
 	sp_images_disarm(s->images);
 	sp_images_free(s->selftest.images);
 	s->selftest.images = NULL;
@@ -235,7 +243,7 @@ static void raise_files(struct rlimit *ret_before)
 
 int sp_session_run(const struct sp_options *options)
 {
-	struct sp_session s = {.options = options, .signals = -1, .output = {.directory_fd = -1}};
+	struct sp_session s = {.options = options, .signals = -1, .output = SP_OUTPUT_NONE};
 	int status = 1, r;
 
 	raise_files(&s.files);

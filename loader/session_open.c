@@ -126,8 +126,12 @@ static int open_streams(struct sp_session *s)
 		return -ENOSPC;
 	}
 	r = sp_recorder_new(fd, sp_bpf_cpus(s->bpf), &s->recorder);
-	if (r == 0)
-		open_unwind(s);
+	if (r < 0) {
+		sp_log_error("cannot write to %s: %s", s->output.directory, strerror(-r));
+		sp_log_hint("make room there, or choose another directory with -o DIR");
+		return r;
+	}
+	open_unwind(s);
 	if (r == 0 && s->sizes.kernel_stacks && s->sizes.stacks != SP_STACKS_NONE)
 		r = sp_kallsyms_new(NULL, &s->kallsyms);
 	if (r == 0 && s->options->archive)

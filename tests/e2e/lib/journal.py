@@ -6,7 +6,7 @@ import struct
 BLOCK = struct.Struct("<IIHHIQII")
 MAGIC = 0x4B4C4253
 EVENTS = 2
-SIGNED = {"s32": 32, "s64": 64}
+SIGNED = {"s32", "s64"}
 
 
 def _crc_table():
@@ -68,7 +68,7 @@ class Journal:
                 yield from self._block(count, payload)
 
     def _block(self, count, payload):
-        at, last = 0, {}
+        at, last, mask = 0, {}, (1 << 64) - 1
 
         def varint():
             nonlocal at
@@ -79,18 +79,21 @@ class Journal:
                 value |= (byte & 127) << shift
                 shift += 7
                 if byte < 128:
-                    return value & (1 << 64) - 1
+                    return value & mask
 
         for _ in range(count):
-            number = varint()
-            name, tail, fields = self.schema[number]
-            before = last.setdefault(number, [0] * (2 + len(fields)))
+            name, tail, fields = self.schema[varint()]
+            before = last.setdefault(name, [0] * (2 + len(fields)))
             for i in range(2 + len(fields)):
-                packed = varint()
-                before[i] = (before[i] + (packed >> 1 ^ -(packed & 1))) & (1 << 64) - 1
-            values = {}
-            for (kind, field), value in zip(fields, before[2:]):
-                values[field] = value - (1 << 64) if kind in SIGNED and value >> 63 else value
+                packed = payload[at]
+                if packed < 128:
+                    at += 1
+                else:
+                    packed = varint()
+                if packed:
+                    before[i] = (before[i] + (packed >> 1 ^ -(packed & 1))) & mask
+            values = {field: value - (1 << 64) if value >> 63 and kind in SIGNED else value
+                      for (kind, field), value in zip(fields, before[2:])}
             text = b""
             if tail != "none":
                 size = varint()

@@ -39,7 +39,7 @@ struct lane {
 struct ledger {
 	uint64_t magic;
 	uint32_t go, stop, leave, used; /* used: lanes */
-	uint32_t refused, done;		/* forks or threads that the kernel refused; 1: all is done */
+	uint32_t refused, done; /* forks or threads that the kernel refused; 1: all is done */
 	uint64_t lanes;
 	struct lane lane[];
 };
