@@ -15,7 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/analysis/debug_scope.h"
 #include "userspace/base/array.h"
+#include "userspace/base/idmap.h"
 
 #define MAX_DEPTH 400
 #define MAX_FUNCTIONS (4u << 20)
@@ -39,6 +41,11 @@ struct sp_debug_hints {
 	size_t n_functions, room;
 	struct function *by_place; /* those with a line, by file and line */
 	size_t n_placed;
+	bool cxx;
+	long steps;		/* left for scopes */
+	struct sp_idmap scopes; /* offset of a function's entry: index in texts */
+	char **texts;		/* NULL: there is nothing around it */
+	size_t n_texts, texts_room;
 };
 
 /* ---- all functions of the unit ---- */
@@ -203,6 +210,21 @@ static bool is_fortran(int language)
 	}
 }
 
+static bool is_cxx(int language)
+{
+	switch (language) {
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+	case 0x2b: /* C++ 17 and 20, of DWARF 6 */
+	case 0x2c:
+		return true;
+	default:
+		return false;
+	}
+}
+
 int sp_debug_hints_new(const Dwarf_Die *unit, struct sp_debug_hints **ret_hints)
 {
 	struct sp_debug_hints *hints = calloc(1, sizeof(*hints));
@@ -211,6 +233,8 @@ int sp_debug_hints_new(const Dwarf_Die *unit, struct sp_debug_hints **ret_hints)
 		return -ENOMEM;
 	hints->unit = *unit;
 	hints->fortran = is_fortran(dwarf_srclang(&hints->unit));
+	hints->cxx = is_cxx(dwarf_srclang(&hints->unit));
+	hints->steps = SP_SCOPE_STEPS;
 	*ret_hints = hints;
 	return 0;
 }
@@ -219,6 +243,10 @@ void sp_debug_hints_free(struct sp_debug_hints *hints)
 {
 	if (!hints)
 		return;
+	for (size_t i = 0; i < hints->n_texts; i++)
+		free(hints->texts[i]);
+	free(hints->texts);
+	sp_idmap_free(&hints->scopes);
 	free(hints->by_offset);
 	free(hints->by_place);
 	free(hints);
@@ -295,6 +323,34 @@ static void find_parent(const struct sp_debug_hints *hints, const struct functio
 	}
 }
 
+/* What is around a function of C++, which others cannot call, so that its linker name was left out. */
+static const char *find_scope(struct sp_debug_hints *hints, Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die origin;
+	bool external = false, has_origin;
+	uint64_t key;
+	uint32_t index;
+	char **text;
+
+	if (dwarf_attr_integrate(die, DW_AT_external, &attribute) &&
+	    dwarf_formflag(&attribute, &external) == 0 && external)
+		return NULL; /* main, extern "C" */
+	has_origin = dwarf_attr(die, DW_AT_abstract_origin, &attribute) &&
+		     dwarf_formref_die(&attribute, &origin);
+	key = dwarf_dieoffset(has_origin ? &origin : die);
+	index = sp_idmap_get(&hints->scopes, key);
+	if (index != SP_IDMAP_NONE)
+		return hints->texts[index];
+	text = sp_array_add(&hints->texts, &hints->n_texts, &hints->texts_room);
+	if (!text)
+		return NULL;
+	*text = sp_debug_scope(die, &hints->steps);
+	/* Without memory it is looked for again. */
+	sp_idmap_set(&hints->scopes, key, (uint32_t)(hints->n_texts - 1));
+	return *text;
+}
+
 void sp_debug_hints_find(struct sp_debug_hints *hints, const Dwarf_Die *die, const char *function,
 			 struct sp_name_hints *ret_names)
 {
@@ -303,6 +359,9 @@ void sp_debug_hints_find(struct sp_debug_hints *hints, const Dwarf_Die *die, con
 	Dwarf_Die entry = *die;
 
 	*ret_names = (struct sp_name_hints){.fortran = hints->fortran};
+	if (hints->cxx && !cut_out && function && strncmp(function, "_Z", 2) != 0 &&
+	    hints->steps > 0)
+		ret_names->scope = find_scope(hints, &entry);
 	if (!hints->fortran && !cut_out)
 		return;
 	walk_once(hints);

@@ -3,7 +3,8 @@
  * debug_hints.h - what a unit's debug information says of a function's name beyond its linker name.
  *
  * Costs nothing but a look at the language until it is needed: for functions of Fortran, and for
- * outlined ones (OpenMP). Then the unit is walked once more.
+ * outlined ones (OpenMP), when the unit is walked once more; and for those of C++ that have no linker
+ * name (debug_scope.h).
  */
 #ifndef SP_ANALYSIS_DEBUG_HINTS_H
 #define SP_ANALYSIS_DEBUG_HINTS_H
@@ -20,7 +21,7 @@ int sp_debug_hints_new(const Dwarf_Die *unit, struct sp_debug_hints **ret_hints)
 void sp_debug_hints_free(struct sp_debug_hints *hints);
 
 /* Hints for the function of @die, a subprogram or an inlined call, whose linker name is @function
- * (NULL: none). All zero where there are none, or no memory; texts live as long as the Dwarf. */
+ * (NULL: none). All zero where there are none, or no memory; texts live as long as the hints. */
 void sp_debug_hints_find(struct sp_debug_hints *hints, const Dwarf_Die *die, const char *function,
 			 struct sp_name_hints *ret_names);
 

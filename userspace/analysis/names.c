@@ -94,6 +94,8 @@ static char *make_base(const char *base, const struct sp_name_hints *hints, bool
 {
 	char *name = demangle_cxx(base);
 
+	if (!name && hints->scope && asprintf(&name, "%s::%s", hints->scope, base) < 0)
+		name = NULL;
 	if (!name)
 		name = sp_name_fortran(base);
 	return name ? name : name_by_hints(base, hints, fortran);
@@ -168,99 +170,4 @@ char *sp_name_readable(const char *raw, const struct sp_name_hints *hints)
 char *sp_name_demangle(const char *raw)
 {
 	return sp_name_readable(raw, NULL);
-}
-
-/* ---- short names ---- */
-
-/* Length of "operator" and the brackets that belong to its name and nest with nothing; 0 if @at, in
- * @name, is not the start of an operator's name. */
-static size_t operator_length(const char *name, const char *at)
-{
-	static const char *const symbols[] = {"<<=", ">>=", "<=>", "->*", "<<", ">>",
-					      "<=",  ">=",  "->",  "<",	  ">"}; /* longest first */
-	size_t n = strlen("operator");
-
-	if (strncmp(at, "operator", n) || (at > name && at[-1] != ':' && at[-1] != ' ') ||
-	    isalnum((unsigned char)at[n]) || at[n] == '_')
-		return 0;
-	if (!strncmp(at + n, "()", 2))
-		return n + 2;
-	if (at[n] == ' ') /* operator new */
-		return n + 1;
-	for (size_t i = 0; i < sp_array_size(symbols); i++)
-		if (!strncmp(at + n, symbols[i], strlen(symbols[i])))
-			return n + strlen(symbols[i]);
-	return n;
-}
-
-/* Where what sp_name_readable put behind the name begins: " [omp 1] [clone .cold]". */
-static const char *find_end(const char *name)
-{
-	const char *end = name + strlen(name);
-
-	while (end > name && end[-1] == ']') {
-		const char *open = end;
-
-		while (open > name && *open != '[')
-			open--;
-		if (open == name || open[-1] != ' ')
-			break;
-		end = open - 1;
-	}
-	return end;
-}
-
-/* True if the bracket that opens at @at closes before "::", so that more of the name follows. */
-static bool name_follows(const char *at, const char *end)
-{
-	size_t depth = 0;
-
-	for (; at < end; at++) {
-		if (strchr("<({", *at))
-			depth++;
-		else if (strchr(">)}", *at) && (at[-1] != '-' || *at != '>') && !--depth)
-			return !strncmp(at + 1, "::", 2);
-	}
-	return false;
-}
-
-/* "double f<int>(int)": the return type, which only templates have, ends at the last blank outside
- * of all brackets and before the parameters. */
-char *sp_name_shorten(const char *name)
-{
-	static const char anonymous[] = "(anonymous namespace)";
-	size_t length = strlen(name), used = 0, depth = 0;
-	const char *end = find_end(name);
-	char *out = malloc(length * 4 + 1); /* "<" becomes "<…", of 4 bytes */
-
-	if (!out)
-		return NULL;
-	for (const char *at = name; at < end; at++) {
-		size_t whole = depth ? 0 : operator_length(name, at);
-
-		if (!depth && !strncmp(at, anonymous, strlen(anonymous)))
-			whole = strlen(anonymous);
-		if (whole) {
-			memcpy(out + used, at, whole);
-			used += whole;
-			at += whole - 1;
-		} else if (strchr("<({", *at)) {
-			/* The parameters end the name, unless more of it follows. */
-			if (!depth && *at == '(' && !name_follows(at, end))
-				break;
-			if (!depth++)
-				used += (size_t)sprintf(out + used, "%c…", *at);
-		} else if (strchr(">)}", *at)) {
-			depth -= depth > 0;
-			if (!depth)
-				out[used++] = *at;
-		} else if (!depth && *at == ' ') {
-			/* What stood before was the return type; but "operator< <int>". */
-			used = at[1] == '<' ? used : 0;
-		} else if (!depth) {
-			out[used++] = *at;
-		}
-	}
-	strcpy(out + used, end);
-	return out;
 }

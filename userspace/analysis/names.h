@@ -24,6 +24,7 @@ struct sp_name_hints {
 	bool fortran;	    /* the language of its unit */
 	const char *name;   /* in its source (DW_AT_name), NULL unknown */
 	const char *module; /* Fortran: the module around it (DW_TAG_module), NULL none */
+	const char *scope;  /* C++: what is around a function that has no linker name, NULL nothing */
 	/* Of an outlined function: the linker name of the function that it was cut out of (NULL
 	 * unknown), and the number of its construct there, from 1 (0 unknown). */
 	const char *parent;
@@ -40,8 +41,17 @@ char *sp_name_readable(const char *raw, const struct sp_name_hints *hints);
 /* The same without hints. */
 char *sp_name_demangle(const char *raw);
 
-/* A readable name without its template arguments, parameters and what stands after them:
- * "std::vector<…>::push_back" for a table's column. To free(); NULL without memory. */
+/* A readable name for people: the qualified name, without return type, parameters and what stands
+ * after them; template arguments stay where they are a word or two, else they are "<…>"; the call
+ * operator of a lambda is the lambda.
+ *
+ *	void std::sort<…long…>(…)		std::sort<…>
+ *	float grid::Field<float, 3>::total() const
+ *						grid::Field<float, 3>::total
+ *	solve(int)::{lambda(double)#2}::operator()(double) const
+ *						solve::{lambda#2}
+ *
+ * Names of other languages stay as they are. To free(); NULL without memory. */
 char *sp_name_shorten(const char *name);
 
 #endif

@@ -37,6 +37,7 @@ enum key {
 	KEY_CONTEXT,
 	KEY_KEEP_CLONES,
 	KEY_NO_SOURCE,
+	KEY_WIDE,
 	KEY_JSON,
 	KEY_CSV,
 };
@@ -65,6 +66,9 @@ static const struct sp_option options[] = {
 	 "tell copies of functions (solve.constprop.0, solve.cold)\nfrom each other"},
 	SP_SYMBOL_OPTIONS,
 	{"no-source", KEY_NO_SOURCE, NULL, "do not show the text of the lines"},
+	{"wide", KEY_WIDE, NULL,
+	 "show names of C++ whole, with all arguments and parameters,\nand cut nothing (JSON and CSV: "
+	 "always)"},
 	{"json", KEY_JSON, NULL, "print JSON"},
 	{"csv", KEY_CSV, NULL, "print CSV"},
 	{0},
@@ -92,7 +96,8 @@ struct request {
 	size_t n_files, files_room;
 	struct sp_own *own;
 	uint64_t top, context;
-	bool top_given, context_given, innermost, outermost, json, csv, no_source, keep_clones;
+	bool top_given, context_given, innermost, outermost, json, csv, no_source, keep_clones,
+		wide;
 	enum sp_lines_attribution attribution;
 	struct sp_symbol_choice symbols;
 };
@@ -169,6 +174,9 @@ static int take_option(struct request *request, int key, const char *arg)
 		break;
 	case KEY_NO_SOURCE:
 		request->no_source = true;
+		break;
+	case KEY_WIDE:
+		request->wide = true;
 		break;
 	case KEY_JSON:
 		request->json = true;
@@ -263,7 +271,8 @@ static int show(const struct request *request, const struct sp_lines_input *inpu
 	sp_cleanup(sp_sources_freep) struct sp_sources *sources = NULL;
 	sp_cleanup(sp_freep) const struct sp_lines_region **chosen =
 		calloc(sp_lines_n_regions(input->lines) + 1, sizeof(*chosen));
-	struct sp_lines_view view = {.input = input, .regions = chosen, .top = request->top};
+	struct sp_lines_view view = {.input = input, .regions = chosen, .top = request->top,
+				     .wide = request->wide};
 	int r = chosen ? 0 : -ENOMEM;
 
 	if (r == 0 && !request->no_source)

@@ -37,16 +37,14 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* The function, and where its line is unknown also whose it is. Long C++ names are told apart by
- * what stands outside of their brackets. */
+/* The function, and where its line is unknown also whose it is. */
 static char *name_of(const struct sp_lines_row *row, size_t columns)
 {
 	sp_cleanup(sp_freep) char *text = NULL, *name = NULL;
 
 	if (row->module && row->module[0] == '[') /* [vdso] and its like: no file, and no names */
 		return sp_text_escape(row->module);
-	name = strlen(row->function) > columns ? sp_name_shorten(row->function)
-					       : strdup(row->function);
+	name = columns == SP_LINES_WHOLE ? strdup(row->function) : sp_name_shorten(row->function);
 	if (!name || !row->module)
 		return name ? sp_text_escape(name) : NULL;
 	if (asprintf(&text, "%s [%s]", name, base_name(row->module)) < 0) {

@@ -9,6 +9,8 @@
 #ifndef SP_CMD_LINES_FOLD_H
 #define SP_CMD_LINES_FOLD_H
 
+#include <stdint.h>
+
 #include "userspace/analysis/lines.h"
 
 struct sp_lines_folded {
@@ -17,7 +19,9 @@ struct sp_lines_folded {
 	uint64_t samples;
 };
 
-/* Hottest first; @columns: room for a function's name. NULL without memory. Samples add up to those
+#define SP_LINES_WHOLE SIZE_MAX
+
+/* Hottest first; @columns: room for a function's name, SP_LINES_WHOLE: names are not shortened. NULL without memory. Samples add up to those
  * of the region. Costs a name and a sort of all rows. */
 struct sp_lines_folded *sp_lines_fold(const struct sp_lines_region *region, size_t columns,
 				      size_t *ret_n);

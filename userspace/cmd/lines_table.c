@@ -232,7 +232,8 @@ static void show_region(const struct style *style, const struct sp_lines_view *v
 			const struct sp_lines_region *region)
 {
 	size_t n = 0;
-	struct sp_lines_folded *folded = sp_lines_fold(region, function_columns(style), &n);
+	struct sp_lines_folded *folded = sp_lines_fold(
+		region, view->wide ? SP_LINES_WHOLE : function_columns(style), &n);
 
 	printf("\n%s", style->colour ? "\033[1m" : "");
 	sp_text_print(stdout, region->name ? region->name : SP_LINES_NO_REGION_NAME);
@@ -286,6 +287,8 @@ void sp_lines_show(const struct sp_lines_view *view)
 {
 	struct style style = find_style();
 
+	if (view->wide)
+		style.width = 0;
 	note_sources(view);
 	sp_lines_show_notes(view);
 	for (size_t i = 0; i < view->n_regions; i++)

@@ -22,6 +22,7 @@ struct sp_lines_view {
 	const struct sp_lines_region *const *regions; /* in the order shown */
 	size_t n_regions;
 	size_t top; /* rows of each region */
+	bool wide;  /* names are whole, and lines as long as they get */
 };
 
 /* What is missing or doubtful, then a table for each region. */

@@ -29,6 +29,7 @@ enum key {
 	KEY_NO_INLINE,
 	KEY_NO_KERNEL,
 	KEY_KEEP_CLONES,
+	KEY_WIDE,
 	KEY_JSON,
 	KEY_CSV,
 };
@@ -50,6 +51,9 @@ static const struct sp_option options[] = {
 	SP_SYMBOL_OPTIONS,
 	{"keep-clones", KEY_KEEP_CLONES, NULL,
 	 "tell the compiler's clones of a function apart from it:\nsolve.constprop.0"},
+	{"wide", KEY_WIDE, NULL,
+	 "show names of C++ whole, with all arguments and parameters,\nand cut nothing (JSON and CSV: "
+	 "always)"},
 	{"json", KEY_JSON, NULL, "print JSON"},
 	{"csv", KEY_CSV, NULL, "print CSV"},
 	{0},
@@ -145,6 +149,9 @@ static int take_option(struct request *request, int key, const char *arg)
 		break;
 	case KEY_KEEP_CLONES:
 		request->load.symbol_options.keep_clones = true;
+		break;
+	case KEY_WIDE:
+		request->view.wide = true;
 		break;
 	case KEY_JSON:
 		request->json = true;

@@ -5,7 +5,7 @@
  * Stacks are deep and mostly straight, so a line is indented only below a branching: a function
  * whose caller calls nothing else stands right under it. Texts of others go through sp_text_escape
  * before they are measured or printed. Nothing is cut unless the output is a terminal, but for very
- * long names.
+ * long names. Those of C++ are shown in short, unless that makes functions look alike.
  */
 #include "userspace/cmd/tree_view.h"
 
@@ -14,14 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/analysis/names.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/table.h"
 #include "userspace/base/text.h"
 #include "userspace/base/units.h"
 #include "userspace/cmd/sample_notes.h"
 
-#define MAX_NAME 200 /* columns */
-#define MIN_NAME 24  /* on a terminal; the indentation gives way */
+#define MAX_NAME 200  /* columns */
+#define MIN_NAME 24   /* on a terminal; the indentation gives way */
+#define MAX_PEERS 64u /* functions of one caller that a name is compared to */
 #define HOT 0.2
 #define WARM 0.05
 
@@ -79,13 +81,49 @@ uint32_t sp_tree_child_depth(const struct sp_calltree_node *child, uint32_t dept
 
 /* ---- one line ---- */
 
+/* A function's name as people use it; NULL without memory. */
+static char *short_name(const struct sp_tree_view *view, uint32_t number)
+{
+	const char *name = sp_calltree_name(view->tree, number);
+	bool function = sp_calltree_node(view->tree, number)->kind == SP_CALLTREE_FUNCTION;
+
+	return view->wide || !function ? strdup(name) : sp_name_shorten(name);
+}
+
+/* Whether another function that the same one called would look like this one: instances of a
+ * template, or functions that differ in their parameters. */
+static bool has_double(const struct sp_tree_view *view, uint32_t number, const char *name)
+{
+	uint32_t parent = sp_calltree_node(view->tree, number)->parent, n = 0;
+	const struct sp_calltree_node *peer;
+
+	if (parent == SP_CALLTREE_NONE || !strcmp(name, sp_calltree_name(view->tree, number)))
+		return false;
+	for (uint32_t i = sp_calltree_node(view->tree, parent)->first_child;
+	     i != SP_CALLTREE_NONE && n < MAX_PEERS; i = peer->next, n++) {
+		sp_cleanup(sp_freep) char *other = NULL;
+
+		peer = sp_calltree_node(view->tree, i);
+		if (i == number || peer->kind != SP_CALLTREE_FUNCTION ||
+		    !sp_tree_is_shown(view, peer, 0))
+			continue;
+		other = sp_name_shorten(sp_calltree_name(view->tree, i));
+		if (other && !strcmp(name, other))
+			return true;
+	}
+	return false;
+}
+
 /* "solve (region)", with what a reader must know of a function. Safe, to free(). */
 static char *describe(const struct sp_tree_view *view, uint32_t number, const char **ret_note)
 {
 	const struct sp_calltree_node *node = sp_calltree_node(view->tree, number);
+	sp_cleanup(sp_freep) char *name = short_name(view, number);
 	static char folded[64];
 
 	*ret_note = "";
+	if (!name)
+		return NULL;
 	if (node->kind == SP_CALLTREE_REGION) {
 		*ret_note = " (region)";
 	} else if (node->kind == SP_CALLTREE_KERNEL &&
@@ -101,7 +139,9 @@ static char *describe(const struct sp_tree_view *view, uint32_t number, const ch
 	} else if (node->kind == SP_CALLTREE_FUNCTION && node->inlined) {
 		*ret_note = " (inlined)";
 	}
-	return sp_text_escape(sp_calltree_name(view->tree, number));
+	if (has_double(view, number, name))
+		return sp_text_escape(sp_calltree_name(view->tree, number));
+	return sp_text_escape(name);
 }
 
 static const char *colour_of(const struct sp_calltree_node *node)
@@ -172,7 +212,7 @@ static void print_line(struct drawing *drawing, uint32_t number, const char *con
 	const struct sp_calltree_node *node = sp_calltree_node(drawing->view->tree, number);
 	const char *note, *colour = drawing->colours ? colour_of(node) : "";
 	sp_cleanup(sp_freep) char *name = describe(drawing->view, number, &note);
-	size_t columns, room = MAX_NAME, left;
+	size_t columns, room = drawing->view->wide ? SIZE_MAX : MAX_NAME, left;
 
 	if (!name) {
 		drawing->failed = true;
@@ -323,7 +363,7 @@ void sp_tree_show(const struct sp_tree_view *view)
 		.glyphs = is_unicode() ? &unicode : &ascii,
 		.colours = sp_has_colours(stdout),
 		.times = view->load->files.hz > 0,
-		.width = sp_terminal_width(stdout),
+		.width = view->wide ? 0 : sp_terminal_width(stdout),
 	};
 	uint64_t all = sp_calltree_node(view->tree, 0)->samples;
 	const char *bold = drawing.colours ? "\033[1m" : "";

@@ -14,6 +14,7 @@ struct sp_tree_view {
 	const struct sp_stacks_load *load;
 	const struct sp_calltree *tree;
 	bool bottom_up;
+	bool wide;	/* names are whole, and lines as long as they get */
 	double least;	/* share of the tree's samples below which branches are hidden */
 	uint32_t depth; /* levels of functions that are shown; regions are no level */
 };
