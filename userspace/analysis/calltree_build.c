@@ -48,7 +48,10 @@ static int enter_frame(struct sp_calltree *tree, struct path *path,
 	struct sp_calltree_node *node = &tree->nodes[path->node];
 	int r = 0;
 
-	if (tree->options.fold && node->kind == kind && node->function == frame->function) {
+	if (function->probe && node->kind == kind && node->function == frame->function) {
+		/* The probes call each other: one node, always. */
+	} else if (tree->options.fold && node->kind == kind &&
+		   node->function == frame->function) {
 		if (++path->run > node->folded)
 			node->folded = path->run;
 	} else if (path->depth < SP_CALLTREE_MAX_DEPTH) {

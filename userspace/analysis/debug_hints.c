@@ -55,8 +55,8 @@ static uint32_t read_number(Dwarf_Die *die, unsigned int name)
 	Dwarf_Attribute attribute;
 	Dwarf_Word value = 0;
 
-	if (!dwarf_attr_integrate(die, name, &attribute) || dwarf_formudata(&attribute, &value) != 0 ||
-	    value > INT32_MAX)
+	if (!dwarf_attr_integrate(die, name, &attribute) ||
+	    dwarf_formudata(&attribute, &value) != 0 || value > INT32_MAX)
 		return 0;
 	return (uint32_t)value;
 }
@@ -323,7 +323,8 @@ static void find_parent(const struct sp_debug_hints *hints, const struct functio
 	}
 }
 
-/* What is around a function of C++, which others cannot call, so that its linker name was left out. */
+/* What is around a function of C++, which others cannot call, so that its linker name was left out.
+ */
 static const char *find_scope(struct sp_debug_hints *hints, Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;

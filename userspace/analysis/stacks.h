@@ -56,6 +56,7 @@ struct sp_stack_function {
 	const char *raw;    /* linker's name, "" none */
 	const char *module; /* path of the file; "" none, or several */
 	enum sp_stack_kind kind;
+	bool probe; /* all code of the probes (probes.h) is one function, however it calls itself */
 };
 
 /* One function at a place. */

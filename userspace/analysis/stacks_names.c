@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/analysis/probes.h"
 #include "userspace/analysis/stacks_private.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
@@ -185,26 +186,49 @@ static int add_special(struct sp_stacks *stacks, size_t number)
 	return add_frame(stacks, &function, "", 0, false);
 }
 
+/* What a frame is of, as it is to be shown. */
+static int find_function(struct sp_stacks *stacks, const struct sp_frame *frame,
+			 const struct sp_symbols_module *module,
+			 struct sp_stack_function *ret_function)
+{
+	if (sp_is_probe(frame, module->path)) {
+		*ret_function = (struct sp_stack_function){.name = SP_PROBES_NAME,
+							   .raw = "",
+							   .module = "",
+							   .kind = SP_STACK_USER,
+							   .probe = true};
+		return 0;
+	}
+	*ret_function = (struct sp_stack_function){.name = frame->function,
+						   .raw = frame->raw,
+						   .module = module->path,
+						   .kind = SP_STACK_USER};
+	if (!frame->function[0] || !strcmp(frame->function, "??"))
+		return name_module(stacks, module, ret_function);
+	return 0;
+}
+
 static int add_symbol(struct sp_stacks *stacks, const struct sp_stacks_address *place)
 {
 	const struct sp_symbols_module *module = sp_symbols_module(stacks->symbols, place->module);
 	const struct sp_symbol *symbol =
 		sp_symbols_find(stacks->symbols, place->module, place->address);
+	bool in_probe = false;
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < symbol->n_frames; i++) {
 		const struct sp_frame *from = &symbol->frames[i];
-		struct sp_stack_function function = {.name = from->function,
-						     .raw = from->raw,
-						     .module = module->path,
-						     .kind = SP_STACK_USER};
 		bool file = from->file[0] && strcmp(from->file, "??") != 0;
+		bool inlined = i + 1 < symbol->n_frames;
+		struct sp_stack_function function;
 
-		if (!from->function[0] || !strcmp(from->function, "??"))
-			r = name_module(stacks, module, &function);
-		if (r == 0)
+		r = find_function(stacks, from, module, &function);
+		if (r == 0 && function.probe && in_probe) /* the same, further out */
+			stacks->place_frames[stacks->n_place_frames - 1].inlined = inlined;
+		else if (r == 0)
 			r = add_frame(stacks, &function, file ? from->file : "", from->line,
-				      i + 1 < symbol->n_frames);
+				      inlined);
+		in_probe = function.probe;
 	}
 	return r;
 }

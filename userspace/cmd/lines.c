@@ -67,7 +67,8 @@ static const struct sp_option options[] = {
 	SP_SYMBOL_OPTIONS,
 	{"no-source", KEY_NO_SOURCE, NULL, "do not show the text of the lines"},
 	{"wide", KEY_WIDE, NULL,
-	 "show names of C++ whole, with all arguments and parameters,\nand cut nothing (JSON and CSV: "
+	 "show names of C++ whole, with all arguments and parameters,\nand cut nothing (JSON and "
+	 "CSV: "
 	 "always)"},
 	{"json", KEY_JSON, NULL, "print JSON"},
 	{"csv", KEY_CSV, NULL, "print CSV"},
@@ -271,8 +272,8 @@ static int show(const struct request *request, const struct sp_lines_input *inpu
 	sp_cleanup(sp_sources_freep) struct sp_sources *sources = NULL;
 	sp_cleanup(sp_freep) const struct sp_lines_region **chosen =
 		calloc(sp_lines_n_regions(input->lines) + 1, sizeof(*chosen));
-	struct sp_lines_view view = {.input = input, .regions = chosen, .top = request->top,
-				     .wide = request->wide};
+	struct sp_lines_view view = {
+		.input = input, .regions = chosen, .top = request->top, .wide = request->wide};
 	int r = chosen ? 0 : -ENOMEM;
 
 	if (r == 0 && !request->no_source)

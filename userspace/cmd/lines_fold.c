@@ -9,25 +9,15 @@
 #include <string.h>
 
 #include "userspace/analysis/names.h"
+#include "userspace/analysis/probes.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/text.h"
 
-#define PROBES "(probes of sp-trace)"
-
-/* Code that runs only while sp-trace records: the stubs of the header and what calls them, and the
- * page where the kernel's part begins. */
 static bool is_probe(const struct sp_lines_row *row)
 {
-	static const char *const symbols[] = {"sp_begin_stub_v", "sp_end_stub_v", "sp_gate_v",
-					      "sp_fire_begin_v", "sp_fire_end_v", "sp_skip_begin_v",
-					      "sp_skip_end_v",	 "sp_home_make_v"};
+	struct sp_frame frame = {.function = row->function, .raw = row->raw, .file = row->file};
 
-	if (row->module && !strncmp(row->module, "[uprobes", strlen("[uprobes")))
-		return true;
-	for (size_t i = 0; i < sp_array_size(symbols); i++)
-		if (!strncmp(row->function, symbols[i], strlen(symbols[i])))
-			return true;
-	return false;
+	return sp_is_probe(&frame, row->module);
 }
 
 static const char *base_name(const char *path)
@@ -120,7 +110,7 @@ struct sp_lines_folded *sp_lines_fold(const struct sp_lines_region *region, size
 
 		all[i].row = probe ? NULL : row;
 		all[i].samples = row->samples;
-		all[i].function = probe ? strdup(PROBES) : show_function(row, columns);
+		all[i].function = probe ? strdup(SP_PROBES_NAME) : show_function(row, columns);
 		if (!all[i].function) {
 			sp_lines_folded_free(all, region->n_rows);
 			return NULL;

@@ -21,8 +21,9 @@ struct sp_lines_folded {
 
 #define SP_LINES_WHOLE SIZE_MAX
 
-/* Hottest first; @columns: room for a function's name, SP_LINES_WHOLE: names are not shortened. NULL without memory. Samples add up to those
- * of the region. Costs a name and a sort of all rows. */
+/* Hottest first; @columns: room for a function's name, SP_LINES_WHOLE: names are not shortened.
+ * NULL without memory. Samples add up to those of the region. Costs a name and a sort of all rows.
+ */
 struct sp_lines_folded *sp_lines_fold(const struct sp_lines_region *region, size_t columns,
 				      size_t *ret_n);
 void sp_lines_folded_free(struct sp_lines_folded *folded, size_t n); /* NULL is fine */

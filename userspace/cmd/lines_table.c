@@ -232,8 +232,8 @@ static void show_region(const struct style *style, const struct sp_lines_view *v
 			const struct sp_lines_region *region)
 {
 	size_t n = 0;
-	struct sp_lines_folded *folded = sp_lines_fold(
-		region, view->wide ? SP_LINES_WHOLE : function_columns(style), &n);
+	struct sp_lines_folded *folded =
+		sp_lines_fold(region, view->wide ? SP_LINES_WHOLE : function_columns(style), &n);
 
 	printf("\n%s", style->colour ? "\033[1m" : "");
 	sp_text_print(stdout, region->name ? region->name : SP_LINES_NO_REGION_NAME);

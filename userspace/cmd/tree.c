@@ -52,7 +52,8 @@ static const struct sp_option options[] = {
 	{"keep-clones", KEY_KEEP_CLONES, NULL,
 	 "tell the compiler's clones of a function apart from it:\nsolve.constprop.0"},
 	{"wide", KEY_WIDE, NULL,
-	 "show names of C++ whole, with all arguments and parameters,\nand cut nothing (JSON and CSV: "
+	 "show names of C++ whole, with all arguments and parameters,\nand cut nothing (JSON and "
+	 "CSV: "
 	 "always)"},
 	{"json", KEY_JSON, NULL, "print JSON"},
 	{"csv", KEY_CSV, NULL, "print CSV"},
