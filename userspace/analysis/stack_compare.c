@@ -77,7 +77,10 @@ static int count_difference(struct sp_stack_compare *compare, const struct sp_ev
 	if (diff.map != SP_NONE)
 		key = mix(mix(key, rec->maps[diff.map].inode), rec->maps[diff.map].device);
 	index = sp_idmap_get(&compare->by_place, key);
-	compare->different++;
+	if (diff.kind == SP_DIFF_REFERENCE)
+		compare->reference_ended++;
+	else
+		compare->different++;
 	if (index != SP_NONE) {
 		compare->diffs[index].count++;
 		return 0;
@@ -121,7 +124,10 @@ static int compare_stacks(struct sp_stack_compare *compare, const struct sp_ev_s
 	} else if (tables->frames < dwarf->frames) {
 		diff.kind = SP_DIFF_SHORTER;
 	} else {
-		diff.kind = SP_DIFF_LONGER;
+		diff.kind = !sp_stack_end_is_complete(dwarf->end) &&
+					    sp_stack_end_is_complete(tables->end)
+				    ? SP_DIFF_REFERENCE
+				    : SP_DIFF_LONGER;
 		diff.end = dwarf->end;
 	}
 	diff.frame = equal;
@@ -254,6 +260,9 @@ void sp_stack_diff_text(const struct sp_stack_diff *diff, char *out, size_t room
 		break;
 	case SP_DIFF_LONGER:
 		snprintf(out, room, "libdw's stack ends (%s), the tables' goes on", end);
+		break;
+	case SP_DIFF_REFERENCE:
+		snprintf(out, room, "libdw ended early (%s), the tables reach the start", end);
 		break;
 	case SP_DIFF_CALLER:
 		snprintf(out, room, "another caller");

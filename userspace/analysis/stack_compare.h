@@ -4,8 +4,10 @@
  * libdw finds in the copies of the same moments.
  *
  * Life cycle: run; look at what it counted; free. A sample is compared to the end where the copy
- * has all that libdw needed. Where the copy ended first, the frames found until then are compared,
- * and the sample is counted apart: it proves less.
+ * has all that libdw needed. Where the copy ended first, or libdw found no way on (from the kernel's
+ * trampoline for uprobes, which no file describes) while the tables' stack goes on to the start of
+ * its thread, the frames found until then are compared, and the sample is counted apart: it proves
+ * less.
  */
 #ifndef SP_ANALYSIS_STACK_COMPARE_H
 #define SP_ANALYSIS_STACK_COMPARE_H
@@ -19,6 +21,7 @@ enum sp_stack_difference {
 	SP_DIFF_CALLER,	   /* they name different callers */
 	SP_DIFF_INNERMOST, /* the sample's own address */
 	SP_DIFF_SIGNAL,	   /* they disagree on which frame was interrupted */
+	SP_DIFF_REFERENCE, /* none: libdw's ended early, the tables' reaches the thread's start */
 	SP_DIFFS,
 };
 
@@ -42,6 +45,7 @@ struct sp_stack_compare {
 	uint64_t identical;    /* frame by frame, to the end */
 	uint64_t different;
 	uint64_t as_far;		    /* identical as far as the copy goes */
+	uint64_t reference_ended;	    /* identical until libdw found no way on */
 	uint64_t not_tried;		    /* by libdw: it died of a file */
 	uint64_t frames;		    /* identical ones */
 	uint64_t tables_whole, dwarf_whole; /* stacks that reach the start of their thread */

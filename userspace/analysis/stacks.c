@@ -72,6 +72,7 @@ void sp_stacks_free(struct sp_stacks *stacks)
 	free(stacks->place_frames);
 	free(stacks->functions);
 	free(stacks->module_samples);
+	free(stacks->module_nameless);
 	sp_pool_free(stacks->names);
 	sp_pool_free(stacks->texts);
 	free(stacks);
@@ -335,4 +336,9 @@ uint64_t sp_stacks_ends(const struct sp_stacks *stacks, unsigned end)
 uint64_t sp_stacks_module_samples(const struct sp_stacks *stacks, uint32_t module)
 {
 	return module < stacks->n_module_samples ? stacks->module_samples[module] : 0;
+}
+
+uint64_t sp_stacks_module_nameless(const struct sp_stacks *stacks, uint32_t module)
+{
+	return module < stacks->n_module_samples ? stacks->module_nameless[module] : 0;
 }

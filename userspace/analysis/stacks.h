@@ -115,5 +115,7 @@ bool sp_stacks_is_cut(unsigned end);
 uint64_t sp_stacks_ends(const struct sp_stacks *stacks, unsigned end);
 /* Samples with an address in this module of the symbols. */
 uint64_t sp_stacks_module_samples(const struct sp_stacks *stacks, uint32_t module);
+/* Of these, those with an address that has no name. */
+uint64_t sp_stacks_module_nameless(const struct sp_stacks *stacks, uint32_t module);
 
 #endif

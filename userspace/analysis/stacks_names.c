@@ -262,8 +262,35 @@ static int name_places(struct sp_stacks *stacks)
 
 /* ---- counts ---- */
 
+/* Rows in which a module was seen: one behind the last, of all its places and of those without a
+ * name. */
+struct seen {
+	size_t all, nameless;
+};
+
+static void count_place(struct sp_stacks *stacks, uint32_t number, uint64_t samples, size_t to,
+			bool mark, struct seen *seen)
+{
+	const struct sp_stacks_address *place = &stacks->places[number];
+	const struct sp_stack_frame *frame = place->place.frames;
+	uint32_t module = place->module;
+	bool nameless;
+
+	if (module == SP_STACKS_NONE)
+		return;
+	nameless = stacks->functions[frame->function].kind == SP_STACK_NO_NAME;
+	if (seen[module].all != to)
+		stacks->module_samples[module] += samples;
+	if (nameless && seen[module].nameless != to)
+		stacks->module_nameless[module] += samples;
+	if (mark) {
+		seen[module].all = to;
+		seen[module].nameless = nameless ? to : seen[module].nameless;
+	}
+}
+
 /* Counts the rows [from, to), which have the same callers, for the modules in their stacks. */
-static void count_modules(struct sp_stacks *stacks, size_t from, size_t to, size_t *seen)
+static void count_modules(struct sp_stacks *stacks, size_t from, size_t to, struct seen *seen)
 {
 	const struct sp_stacks_chain *chain = &stacks->chains[stacks->rows[from].callers];
 	uint64_t samples = 0;
@@ -271,35 +298,26 @@ static void count_modules(struct sp_stacks *stacks, size_t from, size_t to, size
 	for (size_t i = from; i < to; i++)
 		samples += stacks->rows[i].samples;
 	stacks->ends[chain->end] += samples;
-	for (uint32_t i = 0; i < chain->n; i++) {
-		uint32_t module = stacks->places[stacks->frames[chain->first + i]].module;
-
-		if (module != SP_STACKS_NONE && seen[module] != to) {
-			seen[module] = to;
-			stacks->module_samples[module] += samples;
-		}
-	}
-	for (size_t i = from; i < to; i++) {
-		const struct sp_stack_row *row = &stacks->rows[i];
-		uint32_t module = row->place == SP_STACKS_NONE ? SP_STACKS_NONE
-							       : stacks->places[row->place].module;
-
-		if (module != SP_STACKS_NONE && seen[module] != to)
-			stacks->module_samples[module] += row->samples;
-	}
+	for (uint32_t i = 0; i < chain->n; i++)
+		count_place(stacks, stacks->frames[chain->first + i], samples, to, true, seen);
+	for (size_t i = from; i < to; i++)
+		if (stacks->rows[i].place != SP_STACKS_NONE)
+			count_place(stacks, stacks->rows[i].place, stacks->rows[i].samples, to,
+				    false, seen);
 }
 
 static int count_rows(struct sp_stacks *stacks)
 {
-	sp_cleanup(sp_freep) size_t *seen = NULL;
+	sp_cleanup(sp_freep) struct seen *seen = NULL;
+	size_t n = sp_symbols_n_modules(stacks->symbols);
 
 	if (sort_rows(stacks) < 0)
 		return -ENOMEM;
-	stacks->n_module_samples = sp_symbols_n_modules(stacks->symbols);
-	stacks->module_samples =
-		calloc(stacks->n_module_samples + 1, sizeof(*stacks->module_samples));
-	seen = calloc(stacks->n_module_samples + 1, sizeof(*seen));
-	if (!stacks->module_samples || !seen)
+	stacks->n_module_samples = n;
+	stacks->module_samples = calloc(n + 1, sizeof(*stacks->module_samples));
+	stacks->module_nameless = calloc(n + 1, sizeof(*stacks->module_nameless));
+	seen = calloc(n + 1, sizeof(*seen));
+	if (!stacks->module_samples || !stacks->module_nameless || !seen)
 		return -ENOMEM;
 	for (size_t from = 0, to; from < stacks->n_rows; from = to) {
 		to = from + 1;

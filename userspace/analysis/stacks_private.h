@@ -73,7 +73,7 @@ struct sp_stacks {
 	size_t n_functions, functions_room;
 	struct sp_hash function_by_name;
 	uint64_t ends[SP_STACKS_LEFT_OUT + 1];
-	uint64_t *module_samples;
+	uint64_t *module_samples, *module_nameless;
 	size_t n_module_samples;
 };
 

@@ -256,7 +256,7 @@ void sp_lines_note_modules(const struct sp_lines_view *view, FILE *out)
 		.samples_of = module_samples,
 		.data = input->lines,
 		.lacking = "lines",
-		.unnamed = "shown as ??:0",
+		.shown = "??:0",
 	};
 
 	sp_sample_note_modules(out, &modules);

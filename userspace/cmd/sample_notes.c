@@ -18,6 +18,7 @@
 
 #define MAX_RANKS 65536
 #define WORTH_A_NOTE 0.005 /* of the samples */
+#define MAX_LISTED 8	   /* modules in one note */
 
 int sp_parse_ranks(const char *list, uint32_t **ret_ranks, size_t *ret_n)
 {
@@ -201,33 +202,81 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-void sp_sample_note_modules(FILE *out, const struct sp_sample_modules_note *note)
+/* Samples of a module that is as it was recorded, and yet does not say what is wanted. */
+static uint64_t count_lacking(const struct sp_sample_modules_note *note, uint32_t number)
 {
+	const struct sp_symbols_module *module = sp_symbols_module(note->symbols, number);
+
+	if (module->path[0] == '[') /* no file */
+		return 0;
+	if (!note->lacking_of)
+		return module->status == SP_SYMBOLS_NAMES ? note->samples_of(note->data, number)
+							  : 0;
+	return module->status == SP_SYMBOLS_NAMES || module->status == SP_SYMBOLS_LINES
+		       ? note->lacking_of(note->data, number)
+		       : 0;
+}
+
+struct lacking {
+	uint32_t module;
+	uint64_t samples;
+};
+
+static int by_samples(const void *a, const void *b)
+{
+	const struct lacking *x = a, *y = b;
+
+	if (x->samples != y->samples)
+		return x->samples < y->samples ? 1 : -1;
+	return (x->module > y->module) - (x->module < y->module);
+}
+
+/* One note for all modules without names or lines, and what helps. */
+static void note_lacking(FILE *out, const struct sp_sample_modules_note *note)
+{
+	size_t n_modules = sp_symbols_n_modules(note->symbols), n = 0;
+	sp_cleanup(sp_freep) struct lacking *all = calloc(n_modules + 1, sizeof(*all));
 	sp_cleanup(sp_freep) char *list = NULL;
-	size_t size, n = 0;
+	size_t size;
 	FILE *stream = open_memstream(&list, &size);
 
-	if (!stream)
-		return;
+	for (uint32_t i = 0; all && i < n_modules; i++) {
+		uint64_t samples = count_lacking(note, i);
+
+		if ((double)samples >= WORTH_A_NOTE * (double)note->files->samples && samples)
+			all[n++] = (struct lacking){i, samples};
+	}
+	if (n)
+		qsort(all, n, sizeof(*all), by_samples);
+	for (size_t i = 0; stream && i < n && i < MAX_LISTED; i++)
+		fprintf(stream, "%s%s (%s of the samples)", i ? ", " : "",
+			base_name(sp_symbols_module(note->symbols, all[i].module)->path),
+			sp_show_share((double)all[i].samples / (double)note->files->samples).text);
+	if (stream && n > MAX_LISTED)
+		fprintf(stream, " and %zu more", n - MAX_LISTED);
+	if (stream && fclose(stream) == 0 && n)
+		sp_sample_note(
+			out,
+			"no %s, shown as %s: %s. Build with -g what is yours, install the "
+			"debug symbols of the rest (packages named -dbg, -dbgsym, -debuginfo; "
+			"--debug-dir for other places), or let debuginfod find them "
+			"(DEBUGINFOD_URLS)",
+			note->lacking_of ? "symbols" : "debug information", note->shown, list);
+}
+
+void sp_sample_note_modules(FILE *out, const struct sp_sample_modules_note *note)
+{
 	for (size_t i = 0; i < sp_symbols_n_modules(note->symbols); i++) {
 		const struct sp_symbols_module *module =
 			sp_symbols_module(note->symbols, (uint32_t)i);
 		uint64_t samples = note->samples_of(note->data, (uint32_t)i);
-		double share = (double)samples / (double)note->files->samples;
 
 		if (!samples)
 			continue;
 		note_module(out, note, module, samples);
-		if (module->status == SP_SYMBOLS_NAMES && share >= WORTH_A_NOTE)
-			fprintf(stream, "%s%s (%s)", n++ ? ", " : "", base_name(module->path),
-				sp_show_share(share).text);
-		if (module->status == SP_SYMBOLS_NAMES && share >= WORTH_A_NOTE && *module->reason)
+		if (module->status == SP_SYMBOLS_NAMES && *module->reason &&
+		    (double)samples >= WORTH_A_NOTE * (double)note->files->samples)
 			sp_sample_note(out, "%s: %s", base_name(module->path), module->reason);
 	}
-	fclose(stream);
-	if (n && list && note->unnamed)
-		sp_sample_note(out,
-			       "no debug information, %s: %s; build with -g, or install debug "
-			       "symbols",
-			       note->unnamed, list);
+	note_lacking(out, note);
 }

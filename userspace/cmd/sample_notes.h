@@ -38,7 +38,10 @@ struct sp_sample_modules_note {
 	uint64_t (*samples_of)(const void *data, uint32_t module);
 	const void *data;
 	const char *lacking; /* what samples lack then: "lines" */
-	const char *unnamed; /* how code without debug information is shown; NULL: no such note */
+	/* Samples that lack it though the file is there, of a module; NULL: those of modules
+	 * without debug information. */
+	uint64_t (*lacking_of)(const void *data, uint32_t module);
+	const char *shown; /* how such code is shown: "??:0" */
 };
 
 void sp_sample_note_modules(FILE *out, const struct sp_sample_modules_note *note);

@@ -153,6 +153,11 @@ static uint64_t module_samples(const void *data, uint32_t module)
 	return sp_stacks_module_samples(data, module);
 }
 
+static uint64_t module_nameless(const void *data, uint32_t module)
+{
+	return sp_stacks_module_nameless(data, module);
+}
+
 /* How many stacks lack callers, and the usual reason. */
 static void note_stacks(const struct sp_stacks_load *load, FILE *out)
 {
@@ -204,6 +209,8 @@ void sp_stacks_load_notes(const struct sp_stacks_load *load, FILE *out)
 		.samples_of = module_samples,
 		.data = load->stacks,
 		.lacking = "names",
+		.lacking_of = module_nameless,
+		.shown = "[FILE]",
 	};
 
 	sp_sample_note_losses(out, &load->files);

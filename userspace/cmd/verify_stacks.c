@@ -54,22 +54,26 @@ static const char *path_of(const struct sp_stack_compare *compare, const struct 
 	return diff->map == SP_NONE ? NULL : compare->recording->maps[diff->map].path;
 }
 
-static void show_differences(const struct sp_stack_compare *compare, size_t most)
+/* Those where libdw ended early are listed apart: they are no differences. */
+static void show_differences(const struct sp_stack_compare *compare, bool reference, size_t most)
 {
 	sp_cleanup(sp_table_freep) struct sp_table *table = sp_table_new();
+	size_t n = 0;
 
 	if (!table)
 		return;
 	sp_table_column(table, "stacks", SP_TABLE_RIGHT);
 	sp_table_column(table, "from", SP_TABLE_LEFT);
 	sp_table_column(table, "frame", SP_TABLE_RIGHT);
-	sp_table_column(table, "difference", SP_TABLE_LEFT);
-	for (size_t i = 0; i < compare->n_diffs && i < most; i++) {
+	sp_table_column(table, reference ? "reference ended" : "difference", SP_TABLE_LEFT);
+	for (size_t i = 0; i < compare->n_diffs; i++) {
 		const struct sp_stack_diff *diff = &compare->diffs[i];
 		const char *path = path_of(compare, diff),
 			   *slash = path ? strrchr(path, '/') : NULL;
 		char what[128];
 
+		if ((diff->kind == SP_DIFF_REFERENCE) != reference || n++ >= most)
+			continue;
 		sp_stack_diff_text(diff, what, sizeof(what));
 		sp_table_cell(table, "%s", sp_show_count(diff->count).text);
 		sp_table_cell(table, "%s+0x%" PRIx64, path ? slash ? slash + 1 : path : "?",
@@ -78,10 +82,10 @@ static void show_differences(const struct sp_stack_compare *compare, size_t most
 		sp_table_cell(table, "%s (0x%" PRIx64 ", libdw 0x%" PRIx64 ")", what, diff->tables,
 			      diff->dwarf);
 	}
-	sp_table_print(table, stdout);
-	if (compare->n_diffs > most)
-		printf("(%s more places; --json has all)\n",
-		       sp_show_count(compare->n_diffs - most).text);
+	if (n)
+		sp_table_print(table, stdout);
+	if (n > most)
+		printf("(%s more places; --json has all)\n", sp_show_count(n - most).text);
 }
 
 void sp_verify_show_stacks(const struct sp_stack_compare *compare)
@@ -98,6 +102,11 @@ void sp_verify_show_stacks(const struct sp_stack_compare *compare)
 		printf("  %s identical as far as their copy goes: record with larger ones "
 		       "(--stacks dwarf,BYTES)\n",
 		       sp_show_count(compare->as_far).text);
+	if (compare->reference_ended)
+		printf("  %s identical until libdw, the reference, ended early: listed apart, and "
+		       "not "
+		       "counted\n",
+		       sp_show_count(compare->reference_ended).text);
 	printf("  whole, to the start of the thread: %s by tables, %s by libdw; without a copy: "
 	       "%s\n",
 	       sp_show_count(compare->tables_whole).text, sp_show_count(compare->dwarf_whole).text,
@@ -112,8 +121,8 @@ void sp_verify_show_stacks(const struct sp_stack_compare *compare)
 	if (stats.gave_up)
 		sp_log_warning("libdw died %u times; the stacks that were left were not compared",
 			       stats.deaths);
-	if (compare->n_diffs)
-		show_differences(compare, 20);
+	show_differences(compare, false, 20);
+	show_differences(compare, true, 5);
 }
 
 void sp_verify_stacks_json(struct sp_json *json, const struct sp_stack_compare *compare)
@@ -121,7 +130,7 @@ void sp_verify_stacks_json(struct sp_json *json, const struct sp_stack_compare *
 	static const char *const kinds[SP_DIFFS] = {
 		[SP_DIFF_SHORTER] = "shorter", [SP_DIFF_LONGER] = "longer",
 		[SP_DIFF_CALLER] = "caller",   [SP_DIFF_INNERMOST] = "innermost",
-		[SP_DIFF_SIGNAL] = "signal",
+		[SP_DIFF_SIGNAL] = "signal",   [SP_DIFF_REFERENCE] = "reference ended",
 	};
 	struct sp_dwarf_stats stats;
 
@@ -132,6 +141,7 @@ void sp_verify_stacks_json(struct sp_json *json, const struct sp_stack_compare *
 	sp_json_unsigned(json, "identical", compare->identical);
 	sp_json_unsigned(json, "different", compare->different);
 	sp_json_unsigned(json, "as_far_as_copied", compare->as_far);
+	sp_json_unsigned(json, "reference_ended", compare->reference_ended);
 	sp_json_unsigned(json, "not_tried", compare->not_tried);
 	sp_json_unsigned(json, "identical_frames", compare->frames);
 	sp_json_unsigned(json, "whole_by_tables", compare->tables_whole);
