@@ -152,8 +152,8 @@ static int take_stacks(struct sp_options *o, const char *arg)
 		o->copy_bytes = bytes;
 		return 0;
 	}
-	return sp_cli_usage_error(&cli, "--stacks wants eh, fp, dwarf, leaf or none, not '%s'",
-				  arg);
+	return sp_cli_usage_error(
+		&cli, "--stacks wants eh, fp, dwarf[,BYTES], leaf or none, not '%s'", arg);
 }
 
 static int take(struct sp_options *o, int key, const char *arg)

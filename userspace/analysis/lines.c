@@ -5,41 +5,12 @@
  * Counting by address first keeps the cost of a sample at two hash lookups, and looks up each
  * address once however often it was hit.
  */
-#include "userspace/analysis/lines.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/analysis/lines_private.h"
 #include "userspace/base/array.h"
-#include "userspace/base/idmap.h"
-#include "userspace/base/pool.h"
-
-struct hit {
-	uint64_t address, samples;
-};
-
-/* The addresses of one module in one region. */
-struct place {
-	uint32_t region, module;
-	struct sp_idmap by_address; /* index in hits */
-	struct hit *hits;
-	size_t n_hits, hits_room;
-};
-
-struct sp_lines {
-	struct sp_symbols *symbols;
-	struct sp_pool *names;
-	struct sp_idmap by_pair; /* (region, module): index in places */
-	struct place *places;
-	size_t n_places, places_room;
-	size_t n_addresses;
-	bool known;    /* the symbols have all addresses */
-	uint32_t last; /* place of the sample before */
-	struct sp_lines_region *regions;
-	size_t n_regions;
-	struct sp_lines_row *rows; /* of all regions, one after the other */
-};
 
 int sp_lines_new(struct sp_symbols *symbols, struct sp_lines **ret_lines)
 {
@@ -69,7 +40,10 @@ void sp_lines_free(struct sp_lines *lines)
 	free(lines->places);
 	free(lines->regions);
 	free(lines->rows);
+	free(lines->stored);
 	sp_pool_free(lines->names);
+	if (lines->texts)
+		sp_pool_free(lines->texts);
 	free(lines);
 }
 
@@ -221,6 +195,21 @@ static const struct sp_frame *choose_frame(const struct sp_symbol *symbol,
 									 : 0];
 }
 
+/* A file that was built anew after the recording says nothing about when its copy in the archive
+ * was. */
+static struct timespec when_built(const struct sp_lines *lines,
+				  const struct sp_symbols_module *module)
+{
+	bool later = lines->written.tv_sec && module->changed.tv_sec > lines->written.tv_sec;
+
+	return later ? lines->written : module->changed;
+}
+
+void sp_lines_set_written(struct sp_lines *lines, struct timespec written)
+{
+	lines->written = written;
+}
+
 static struct sp_lines_row make_row(const struct sp_lines *lines, const struct place *place,
 				    const struct hit *hit, const struct choice *choice)
 {
@@ -236,7 +225,7 @@ static struct sp_lines_row make_row(const struct sp_lines *lines, const struct p
 		.line = frame->line,
 		.module = module && !frame->line ? module->path : NULL,
 		.samples = hit->samples,
-		.built = module ? module->changed : (struct timespec){0},
+		.built = module ? when_built(lines, module) : (struct timespec){0},
 	};
 }
 
@@ -258,6 +247,14 @@ static size_t join_rows(struct sp_lines_row *rows, size_t n)
 	return kept;
 }
 
+void sp_lines_sort_region(struct sp_lines_region *region, struct sp_lines_row *rows)
+{
+	qsort(rows, region->n_rows, sizeof(*rows), compare_keys);
+	region->n_rows = join_rows(rows, region->n_rows);
+	qsort(rows, region->n_rows, sizeof(*rows), compare_rows);
+	region->rows = rows;
+}
+
 static int compare_regions(const void *a, const void *b)
 {
 	const struct sp_lines_region *x = a, *y = b;
@@ -267,6 +264,11 @@ static int compare_regions(const void *a, const void *b)
 	if (x->samples != y->samples)
 		return x->samples < y->samples ? 1 : -1;
 	return x->name && y->name ? strcmp(x->name, y->name) : 0;
+}
+
+void sp_lines_sort_regions(struct sp_lines *lines)
+{
+	qsort(lines->regions, lines->n_regions, sizeof(*lines->regions), compare_regions);
 }
 
 static int compare_places(const void *a, const void *b)
@@ -295,9 +297,7 @@ static struct sp_lines_region make_region(struct sp_lines *lines, struct place *
 				make_row(lines, places[i], &places[i]->hits[k], choice);
 			region.samples += places[i]->hits[k].samples;
 		}
-	qsort(rows, region.n_rows, sizeof(*rows), compare_keys);
-	region.n_rows = join_rows(rows, region.n_rows);
-	qsort(rows, region.n_rows, sizeof(*rows), compare_rows);
+	sp_lines_sort_region(&region, rows);
 	return region;
 }
 
@@ -333,7 +333,7 @@ int sp_lines_count(struct sp_lines *lines, enum sp_lines_attribution attribution
 		at += hits;
 	}
 	free(places);
-	qsort(lines->regions, lines->n_regions, sizeof(*lines->regions), compare_regions);
+	sp_lines_sort_regions(lines);
 	return 0;
 }
 
@@ -345,4 +345,16 @@ size_t sp_lines_n_regions(const struct sp_lines *lines)
 const struct sp_lines_region *sp_lines_region(const struct sp_lines *lines, size_t index)
 {
 	return index < lines->n_regions ? &lines->regions[index] : NULL;
+}
+
+uint64_t sp_lines_unknown(const struct sp_lines *lines)
+{
+	uint64_t samples = 0;
+
+	for (size_t i = 0; i < lines->n_regions; i++)
+		for (size_t k = 0; k < lines->regions[i].n_rows; k++)
+			samples += lines->regions[i].rows[k].line
+					   ? 0
+					   : lines->regions[i].rows[k].samples;
+	return samples;
 }

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/profile.h"
 #include "userspace/analysis/own.h"
 #include "userspace/analysis/symbols.h"
 
@@ -36,7 +37,8 @@ struct sp_lines_row {
 	uint32_t line;
 	const char *module; /* path; NULL where the line is known, or nothing is */
 	uint64_t samples;
-	struct timespec built; /* when the module was last written, 0 unknown */
+	struct timespec built; /* not after the module was written, 0 unknown */
+	const char *text;      /* of the line, where it was stored with it; else NULL */
 };
 
 struct sp_lines_region {
@@ -69,10 +71,26 @@ size_t sp_lines_n_addresses(const struct sp_lines *lines);
 /* Samples of a module so far. */
 uint64_t sp_lines_module_samples(const struct sp_lines *lines, uint32_t module);
 
+/* When the samples were written: what was built later was not what ran, though it is at its place
+ * now. */
+void sp_lines_set_written(struct sp_lines *lines, struct timespec written);
+
 /* Makes the rows; the symbols must have been resolved. May be called again.
  * @own: for SP_LINES_OWN, else it may be NULL. */
 int sp_lines_count(struct sp_lines *lines, enum sp_lines_attribution attribution,
 		   struct sp_own *own);
+
+/* The other way, for modules that are gone: lines that were found when the recording was made.
+ * @no_region: what samples outside of all regions go by there. @written: when. */
+int sp_lines_add_stored(struct sp_lines *lines, const struct sp_line_profile *profile,
+			const char *no_region, struct timespec written);
+/* Samples that these have; those without a line. */
+uint64_t sp_lines_n_stored(const struct sp_lines *lines, uint64_t *ret_unknown);
+/* Makes the rows of these alone. */
+int sp_lines_count_stored(struct sp_lines *lines);
+
+/* Samples of rows without a line. */
+uint64_t sp_lines_unknown(const struct sp_lines *lines);
 /* Regions with samples, hottest first, those outside every region last. */
 size_t sp_lines_n_regions(const struct sp_lines *lines);
 const struct sp_lines_region *sp_lines_region(const struct sp_lines *lines, size_t index);

@@ -8,6 +8,13 @@
 
 #include <stdlib.h>
 
+#include "formats/profile_guard.h"
+#include "userspace/base/cleanup.h"
+
+#define STORED_NO_REGION "(no region)" /* as export/line_profile.h writes it */
+
+SP_DEFINE_CLEANUP(struct sp_profile *, sp_profile_free);
+
 /* One file's numbers of regions and modules, and ours. */
 struct reading {
 	struct sp_lines_input *input;
@@ -98,5 +105,51 @@ int sp_lines_input_read(struct sp_lines_input *input, struct sp_error *error)
 	int r = sp_sample_files_read(&input->files, &reader, error);
 
 	reading_done(&reading);
+	sp_lines_set_written(input->lines, input->files.written);
 	return r;
+}
+
+static int add_stored(struct sp_lines_input *input, const char *path, struct sp_error *error)
+{
+	sp_cleanup(sp_profile_freep) struct sp_profile *profile = NULL;
+	const struct sp_extras *extras;
+	int r = sp_profile_open_guarded(path, NULL, &profile, error);
+
+	if (r == 0)
+		r = sp_profile_extras(profile, &extras, error);
+	for (size_t i = 0; r == 0 && i < extras->n_line_profiles; i++)
+		if (sp_sample_files_wants(&input->files, extras->line_profiles[i].rank))
+			r = sp_lines_add_stored(input->lines, &extras->line_profiles[i],
+						STORED_NO_REGION, input->files.written);
+	return r;
+}
+
+/* Whether samples lack lines since the file that has them is not there any more. */
+static bool lacks_files(const struct sp_lines_input *input)
+{
+	for (uint32_t i = 0; i < sp_symbols_n_modules(input->symbols); i++) {
+		const struct sp_symbols_module *module = sp_symbols_module(input->symbols, i);
+
+		if ((module->status == SP_SYMBOLS_CHANGED ||
+		     module->status == SP_SYMBOLS_MISSING) &&
+		    module->path[0] != '[' && sp_lines_module_samples(input->lines, i))
+			return true;
+	}
+	return false;
+}
+
+int sp_lines_input_use_stored(struct sp_lines_input *input, struct sp_error *error)
+{
+	uint64_t unknown;
+	int r = 0;
+
+	if (!lacks_files(input))
+		return 0;
+	for (size_t i = 0; i < input->files.n && r == 0; i++)
+		r = add_stored(input, input->files.paths[i], error);
+	if (r < 0 || sp_lines_n_stored(input->lines, &unknown) != input->files.samples ||
+	    unknown >= sp_lines_unknown(input->lines))
+		return r;
+	input->stored = true;
+	return sp_lines_count_stored(input->lines);
 }

@@ -32,6 +32,11 @@ static bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
+static const char *skip_word(const char *text, const char *word)
+{
+	return begins(text, word) ? text + strlen(word) : text;
+}
+
 static void put(struct shortening *to, const char *text, size_t bytes)
 {
 	memcpy(to->out + to->used, text, bytes);
@@ -158,7 +163,7 @@ static const char *take_arguments(struct shortening *to, const char *at)
 static const char *take(struct shortening *to, const char *at)
 {
 	size_t word = operator_length(to->name, at);
-	const char *behind;
+	const char *behind, *follows;
 
 	if (word) {
 		put(to, at, word);
@@ -183,8 +188,11 @@ static const char *take(struct shortening *to, const char *at)
 		behind = skip_brackets(at, to->end);
 		if (*behind == '.') /* Go: (*T).Method */
 			return NULL;
+		follows = skip_word(behind, " const");
 		/* The parameters end the name, unless more of it follows, or nothing was before. */
-		return begins(behind, "::") || !to->used ? behind : to->end;
+		if (begins(follows, "::"))
+			return follows;
+		return to->used ? to->end : behind;
 	}
 	if (*at == ' ') {
 		/* What stood before was the return type, which only templates have. */

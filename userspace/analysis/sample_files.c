@@ -16,7 +16,6 @@
 #include "formats/profile_guard.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
-#include "userspace/base/files.h"
 
 #define CHUNK 8192
 
@@ -35,7 +34,9 @@ void sp_sample_files_done(struct sp_sample_files *files)
 		free((char *)files->losses[i].cause);
 	free(files->paths);
 	free(files->losses);
+	free(files->seen);
 	free(files->failed);
+	free(files->other);
 	free(files->with_line_profiles);
 	*files = (struct sp_sample_files){0};
 }
@@ -118,6 +119,22 @@ static int note_line_profiles(struct sp_sample_files *files, struct sp_profile *
 	return files->with_line_profiles ? 0 : out_of_memory(error);
 }
 
+/* Whether a file without samples is a recording of ours, and what it wanted. */
+static int note_unsampled(struct sp_sample_files *files, struct sp_profile *profile,
+			  struct sp_error *error)
+{
+	const struct sp_fact *facts, *fact;
+	size_t n;
+	int r = sp_profile_meta(profile, &facts, &n, error);
+
+	if (r < 0 || !sp_fact_find(facts, n, "recording_id"))
+		return r;
+	fact = sp_fact_find(facts, n, "sample_hz");
+	files->unsampled = true;
+	files->unsampled_hz = fact && fact->is_number ? fact->number : -1;
+	return 0;
+}
+
 /* True if the HDF5 file has samples of ours. Others (scope-profiler's own) have none. */
 static int has_samples(struct sp_sample_files *files, const char *path, bool *ret_has,
 		       struct sp_error *error)
@@ -127,6 +144,8 @@ static int has_samples(struct sp_sample_files *files, const char *path, bool *re
 
 	if (r == 0)
 		*ret_has = sp_profile_info(profile)->n_samples > 0;
+	if (r == 0 && !*ret_has)
+		r = note_unsampled(files, profile, error);
 	return r < 0 || *ret_has ? r : note_line_profiles(files, profile, error);
 }
 
@@ -185,15 +204,36 @@ static int add_directory(struct sp_sample_files *files, const char *path, struct
 	return r;
 }
 
+/* Processes without a rank are a recording of their own, beside those with one. */
+static int note_other(struct sp_sample_files *files, const char *directory, struct sp_error *error)
+{
+	sp_cleanup(sp_freep) char *other = NULL;
+	size_t length = strlen(directory);
+	struct stat status;
+
+	while (length > 1 && directory[length - 1] == '/')
+		length--;
+	if (asprintf(&other, "%.*s/other", (int)length, directory) < 0) {
+		other = NULL;
+		return out_of_memory(error);
+	}
+	if (!files->other && stat(other, &status) == 0 && S_ISDIR(status.st_mode))
+		files->other = sp_take(other);
+	return 0;
+}
+
 int sp_sample_files_add(struct sp_sample_files *files, const char *path, struct sp_error *error)
 {
 	struct stat status;
 	int r;
 
-	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
 		r = add_directory(files, path, error);
-	else
+		if (r == 0)
+			r = note_other(files, path, error);
+	} else {
 		r = add_file(files, path, error);
+	}
 	return r < 0 && !files->failed ? failed(files, r, path) : r;
 }
 
@@ -205,69 +245,6 @@ bool sp_sample_files_wants(const struct sp_sample_files *files, uint32_t rank)
 		if (files->ranks[i] == rank)
 			return true;
 	return !files->n_ranks;
-}
-
-/* Copies lie in the recording's directory: the profile's own, or one around those of its job
- * and of the processes without a rank. */
-static int add_archived(struct sp_profile *profile, struct sp_symbols *symbols, uint32_t module,
-			const char *archived)
-{
-	static const char *const places[] = {"", "../", "../../"};
-	const char *path = sp_profile_path(profile), *slash = strrchr(path, '/');
-	int length = slash ? (int)(slash + 1 - path) : 0;
-
-	/* A profile is not to point to files elsewhere. */
-	if (!sp_path_stays_below(archived))
-		return 0;
-	for (size_t i = 0; i < sp_array_size(places); i++) {
-		sp_cleanup(sp_freep) char *copy = NULL;
-
-		if (asprintf(&copy, "%.*s%s%s", length, path, places[i], archived) < 0) {
-			copy = NULL;
-			return -ENOMEM;
-		}
-		if (access(copy, R_OK) == 0)
-			return sp_symbols_add_copy(symbols, module, copy);
-	}
-	return 0;
-}
-
-int sp_sample_modules_read(struct sp_profile *profile, struct sp_symbols *symbols,
-			   struct sp_sample_modules *ret_modules, struct sp_error *error)
-{
-	struct sp_sample_modules modules = {0};
-	int r = sp_profile_modules(profile, &modules.rows, &modules.n, error);
-
-	if (r < 0)
-		return r;
-	modules.numbers = calloc(modules.n + 1, sizeof(*modules.numbers));
-	modules.biases = calloc(modules.n + 1, sizeof(*modules.biases));
-	if (!modules.numbers || !modules.biases)
-		r = -ENOMEM;
-	for (size_t i = 0; i < modules.n && r == 0; i++) {
-		r = sp_symbols_add_module(symbols, modules.rows[i].path, modules.rows[i].build_id,
-					  &modules.numbers[i]);
-		if (r == 0)
-			sp_symbols_set_place(symbols, modules.numbers[i], modules.rows[i].place);
-		if (r == 0 && modules.rows[i].archived && *modules.rows[i].archived)
-			r = add_archived(profile, symbols, modules.numbers[i],
-					 modules.rows[i].archived);
-		if (r == 0 && !sp_symbols_module(symbols, modules.numbers[i])->fixed_address)
-			modules.biases[i] = modules.rows[i].bias;
-	}
-	if (r < 0) {
-		sp_sample_modules_done(&modules);
-		return out_of_memory(error);
-	}
-	*ret_modules = modules;
-	return 0;
-}
-
-void sp_sample_modules_done(struct sp_sample_modules *modules)
-{
-	free(modules->numbers);
-	free(modules->biases);
-	*modules = (struct sp_sample_modules){0};
 }
 
 static int add_losses(struct sp_sample_files *files, struct sp_profile *profile,
@@ -300,6 +277,29 @@ static int add_losses(struct sp_sample_files *files, struct sp_profile *profile,
 	return r;
 }
 
+/* Only to say which ranks there are. */
+static int see_rank(struct sp_sample_files *files, uint32_t rank)
+{
+	size_t low = 0, high = files->n_seen;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (files->seen[middle] < rank)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < files->n_seen && files->seen[low] == rank)
+		return 0;
+	if (!sp_array_add(&files->seen, &files->n_seen, &files->seen_room))
+		return -ENOMEM;
+	memmove(files->seen + low + 1, files->seen + low,
+		(files->n_seen - 1 - low) * sizeof(*files->seen));
+	files->seen[low] = rank;
+	return 0;
+}
+
 static int read_samples(struct sp_sample_files *files, struct sp_profile *profile,
 			const struct sp_sample_reader *reader, struct sp_error *error)
 {
@@ -312,11 +312,15 @@ static int read_samples(struct sp_sample_files *files, struct sp_profile *profil
 		size_t n = total - at < CHUNK ? (size_t)(total - at) : CHUNK;
 		int r = sp_profile_read_samples(profile, at, n, samples, error);
 
-		for (size_t i = 0; i < n && r == 0; i++)
+		for (size_t i = 0; i < n && r == 0; i++) {
 			if (sp_sample_files_wants(files, samples[i].rank)) {
 				files->samples++;
 				files->in_kernel += samples[i].kernel != 0;
 			}
+			if (files->n_ranks && (!i || samples[i].rank != samples[i - 1].rank) &&
+			    see_rank(files, samples[i].rank) < 0)
+				return out_of_memory(error);
+		}
 		if (r == 0)
 			r = reader->take(reader->data, profile, samples, at, n, error);
 		if (r)
@@ -378,6 +382,9 @@ static int read_file(struct sp_sample_files *files, const char *path,
 		r = add_losses(files, profile, error);
 	if (r == 0 && !sp_profile_info(profile)->n_samples)
 		r = note_line_profiles(files, profile, error);
+	if (r == 0 && !sp_profile_info(profile)->n_samples &&
+	    sp_profile_info(profile)->format == SP_FORMAT_HDF5)
+		r = note_unsampled(files, profile, error);
 	return r;
 }
 

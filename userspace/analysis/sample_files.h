@@ -30,7 +30,11 @@ struct sp_sample_files {
 	/* What was found so far. */
 	char **paths; /* that samples were looked for in */
 	size_t n, room;
-	uint64_t samples;	  /* of wanted ranks */
+	uint64_t samples; /* of wanted ranks */
+	uint32_t *seen;	  /* ranks with samples, ascending; where only some are wanted */
+	size_t n_seen, seen_room;
+	bool unsampled;		  /* a recording of ours without samples is among them */
+	int64_t unsampled_hz;	  /* its rate, 0: none were wanted */
 	uint64_t in_kernel;	  /* of these */
 	uint64_t outside;	  /* samples outside of regions that .sps files only count */
 	bool has_outside;	  /* an HDF5 file was read: samples outside of regions are there */
@@ -42,6 +46,8 @@ struct sp_sample_files {
 		written; /* when the oldest file was written: what changed later is suspect */
 	struct sp_sample_loss *losses;
 	size_t n_losses, losses_room;
+	char *other;  /* directory with the processes without a rank, of one that was given; or NULL
+		       */
 	char *failed; /* path of the file or directory that an error is about; NULL none */
 };
 

@@ -141,6 +141,7 @@ int sp_export_stacks(struct sp_export_stacks *export, char *const *inputs, size_
 		return 2;
 	}
 	export->tree.regions = true;
+	export->load.command = export->flamegraph ? "export flamegraph" : "export folded";
 	if (sp_stacks_load_read(&export->load, inputs, n) < 0 ||
 	    (output && check_output(export, output) < 0) ||
 	    sp_stacks_load_tree(&export->load, &export->tree) < 0)

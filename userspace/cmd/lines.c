@@ -98,7 +98,7 @@ struct request {
 	struct sp_own *own;
 	uint64_t top, context;
 	bool top_given, context_given, innermost, outermost, json, csv, no_source, keep_clones,
-		wide;
+		wide, own_given;
 	enum sp_lines_attribution attribution;
 	struct sp_symbol_choice symbols;
 };
@@ -151,6 +151,7 @@ static int take_option(struct request *request, int key, const char *arg)
 		break;
 	case KEY_OWN:
 	case KEY_NOT_OWN:
+		request->own_given = true;
 		fits = sp_own_add(request->own, arg, key == KEY_OWN) == 0;
 		break;
 	case KEY_ANNOTATE:
@@ -305,6 +306,7 @@ static int run(const struct request *request)
 	sp_cleanup(sp_symbols_freep) struct sp_symbols *symbols = NULL;
 	sp_cleanup(sp_lines_freep) struct sp_lines *lines = NULL;
 	sp_cleanup(sp_lines_input_done) struct sp_lines_input input = {0};
+	struct sp_error error = {0};
 	struct sp_symbols_options symbol_options = {
 		.progress = show_progress,
 		.keep_clones = request->keep_clones,
@@ -327,6 +329,13 @@ static int run(const struct request *request)
 		r = sp_lines_count(lines, request->attribution, request->own);
 	if (r < 0) {
 		sp_log_error("cannot look up the lines: %s", strerrordesc_np(-r));
+		return r;
+	}
+	/* What is stored was counted in the usual way. */
+	if (request->attribution == SP_LINES_OWN && !request->keep_clones && !request->own_given)
+		r = sp_lines_input_use_stored(&input, &error);
+	if (r < 0) {
+		sp_sample_say_failure(&input.files, request->paths[0], &error);
 		return r;
 	}
 	return show(request, &input);

@@ -24,6 +24,10 @@ const char *sp_lines_source(const struct sp_lines_view *view, const struct sp_li
 	const char *text = "";
 
 	*ret_state = SP_SOURCE_MISSING;
+	if (view->sources && row->text) {
+		*ret_state = SP_SOURCE_FOUND;
+		return row->text;
+	}
 	if (view->sources)
 		*ret_state =
 			sp_sources_line(view->sources, row->file, row->line, row->built, &text);
@@ -106,6 +110,7 @@ void sp_lines_write_json(const struct sp_lines_view *view)
 		sp_json_signed(&json, "hz", input->files.hz);
 	else
 		sp_json_null(&json, "hz");
+	sp_json_bool(&json, "stored_lines", input->stored);
 	write_modules(&json, input);
 	sp_json_open_array(&json, "regions");
 	for (size_t i = 0; i < view->n_regions; i++) {

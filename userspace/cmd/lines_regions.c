@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "userspace/base/cleanup.h"
-#include "userspace/base/cli.h"
 #include "userspace/base/log.h"
 #include "userspace/cmd/lines_view.h"
+#include "userspace/cmd/sample_notes.h"
 
 static const char *region_name(const struct sp_lines_region *region)
 {
@@ -21,11 +21,7 @@ static void report_unknown_region(const struct sp_lines *lines, const char *name
 {
 	size_t n = sp_lines_n_regions(lines);
 	sp_cleanup(sp_freep) const char **names = calloc(n + 1, sizeof(*names));
-	const char *near;
 
-	for (size_t i = 0; names && i < n; i++)
-		names[i] = region_name(sp_lines_region(lines, i));
-	near = names ? sp_cli_nearest(name, names) : NULL;
 	if (sp_lines_knows_region(lines, name)) {
 		sp_log_error("no sample fell into region \"%s\" itself, though it was recorded",
 			     name);
@@ -33,11 +29,10 @@ static void report_unknown_region(const struct sp_lines *lines, const char *name
 			    "regions within it: sp-report summary has its calls.");
 		return;
 	}
-	sp_log_error("no samples in a region \"%s\", and there is none of that name", name);
-	if (near)
-		sp_log_hint("did you mean \"%s\"?", near);
-	else if (names)
-		sp_log_hint("the hottest of %zu with samples is \"%s\"", n, names[0]);
+	for (size_t i = 0; names && i < n; i++)
+		names[i] = region_name(sp_lines_region(lines, i));
+	if (names)
+		sp_sample_say_no_region(name, names, n);
 }
 
 int sp_lines_choose_regions(const struct sp_lines *lines, char *const *names, size_t n_names,

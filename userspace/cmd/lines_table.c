@@ -247,6 +247,27 @@ static void show_region(const struct style *style, const struct sp_lines_view *v
 	sp_lines_folded_free(folded, n);
 }
 
+/* Lines of programs that are not there any more. */
+static void note_stored(const struct sp_lines_input *input, FILE *out)
+{
+	for (uint32_t i = 0; i < sp_symbols_n_modules(input->symbols); i++) {
+		const struct sp_symbols_module *module = sp_symbols_module(input->symbols, i);
+		uint64_t samples = sp_lines_module_samples(input->lines, i);
+
+		if (!samples || module->path[0] == '[')
+			continue;
+		if (module->status == SP_SYMBOLS_CHANGED)
+			sp_sample_note(out, "%s is not the build that was recorded (%s)",
+				       module->path, module->reason);
+		else if (module->status == SP_SYMBOLS_MISSING)
+			sp_sample_note(out, "%s cannot be read (%s)", module->path, module->reason);
+	}
+	sp_sample_note(out,
+		       "so all lines are those that were found when the recording was made, and "
+		       "stand in its files; --innermost, --outermost and --own would need the "
+		       "programs that ran (sp-trace --archive keeps them)");
+}
+
 void sp_lines_note_modules(const struct sp_lines_view *view, FILE *out)
 {
 	const struct sp_lines_input *input = view->input;
@@ -259,7 +280,10 @@ void sp_lines_note_modules(const struct sp_lines_view *view, FILE *out)
 		.shown = "??:0",
 	};
 
-	sp_sample_note_modules(out, &modules);
+	if (input->stored)
+		note_stored(input, out);
+	else
+		sp_sample_note_modules(out, &modules);
 }
 
 void sp_lines_note(const struct sp_lines_view *view, FILE *out)
@@ -268,6 +292,7 @@ void sp_lines_note(const struct sp_lines_view *view, FILE *out)
 
 	sp_sample_note_losses(out, files);
 	sp_sample_note_outside(out, files);
+	sp_sample_note_other(out, files, "lines");
 	note_kernel(files, out);
 	sp_lines_note_modules(view, out);
 }

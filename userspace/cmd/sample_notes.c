@@ -12,6 +12,7 @@
 #include "formats/wire.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/base/cli.h"
 #include "userspace/base/table.h"
 #include "userspace/base/text.h"
 #include "userspace/base/units.h"
@@ -69,15 +70,88 @@ void sp_sample_say_failure(const struct sp_sample_files *files, const char *path
 	sp_log_error("%s: %s", files->failed ? files->failed : path, error->text);
 }
 
+/* "0-3, 7"; of many only the first. To free(). */
+static char *list_ranks(const uint32_t *ranks, size_t n)
+{
+	char *text = NULL;
+	size_t size, shown = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	for (size_t i = 0, to; i < n && shown < MAX_LISTED; i = to, shown++) {
+		for (to = i + 1; to < n && ranks[to] == ranks[to - 1] + 1; to++)
+			;
+		fprintf(out, "%s%u", i ? ", " : "", ranks[i]);
+		if (to - i > 1)
+			fprintf(out, "-%u", ranks[to - 1]);
+		if (to < n && shown + 1 == MAX_LISTED)
+			fputs(", …", out);
+	}
+	if (fclose(out) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static void say_no_rank(const struct sp_sample_files *files, const char *path)
+{
+	sp_cleanup(sp_freep) char *wanted = list_ranks(files->ranks, files->n_ranks);
+	sp_cleanup(sp_freep) char *seen = list_ranks(files->seen, files->n_seen);
+
+	sp_log_error("%s: no samples of rank %s", path, wanted ? wanted : "?");
+	if (files->n_seen)
+		sp_log_hint("ranks with samples: %s", seen ? seen : "?");
+}
+
+void sp_sample_say_no_region(const char *name, const char *const *names, size_t n)
+{
+	sp_cleanup(sp_freep) const char **all = calloc(n + 1, sizeof(*all));
+	sp_cleanup(sp_freep) char *list = NULL;
+	const char *near;
+	size_t size;
+	FILE *out;
+
+	for (size_t i = 0; all && i < n; i++)
+		all[i] = names[i];
+	near = all ? sp_cli_nearest(name, all) : NULL;
+	sp_log_error("there is no region \"%s\"", name);
+	if (near) {
+		sp_log_hint("did you mean \"%s\"?", near);
+		return;
+	}
+	out = open_memstream(&list, &size);
+	if (!out)
+		return;
+	for (size_t i = 0; i < n && i < MAX_LISTED; i++)
+		fprintf(out, "%s\"%s\"", i ? ", " : "", names[i]);
+	if (n > MAX_LISTED)
+		fprintf(out, " and %zu more (sp-report summary lists all)", n - MAX_LISTED);
+	if (fclose(out) == 0 && n)
+		sp_log_hint("the recording has %s", list);
+	else
+		sp_log_hint("the recording has no regions");
+}
+
 int sp_sample_check_any(const struct sp_sample_files *files, const char *path)
 {
 	if (files->samples)
 		return 0;
 	if (files->n_ranks)
-		sp_log_error("%s: no samples of these ranks", path);
+		say_no_rank(files, path);
 	else if (files->outside)
 		sp_log_error("%s: none of the %s samples is in a region; .sps files keep no others",
 			     path, sp_show_count(files->outside).text);
+	else if (files->unsampled && !files->unsampled_hz)
+		sp_log_error("%s: recorded without samples (sp-trace -F 0): record again with "
+			     "-F 99, or leave -F out",
+			     path);
+	else if (files->unsampled)
+		sp_log_error("%s: no samples: the program used less CPU time than is between two "
+			     "of them; let it run longer, or record with a higher rate (sp-trace "
+			     "-F 999)",
+			     path);
 	else if (files->line_profiles)
 		sp_log_error("%s: no samples, but %s line profile%s: sp-report dump --section "
 			     "lines %s",
@@ -88,8 +162,7 @@ int sp_sample_check_any(const struct sp_sample_files *files, const char *path)
 			     "in recordings of sp-trace, unless its -F was 0",
 			     path);
 	else
-		sp_log_error("%s: no samples: was the recording made with -F 0, or too short?",
-			     path);
+		sp_log_error("%s: no samples", path);
 	return -ENODATA;
 }
 
@@ -134,6 +207,20 @@ void sp_sample_note_outside(FILE *out, const struct sp_sample_files *files)
 			       "%s more sample%s fell outside of every region; .sps files only "
 			       "count them",
 			       sp_show_count(files->outside).text, files->outside == 1 ? "" : "s");
+}
+
+void sp_sample_note_other(FILE *out, const struct sp_sample_files *files, const char *command)
+{
+	size_t length = files->other ? strlen(files->other) : 0;
+
+	if (!files->other || files->n_ranks)
+		return;
+	for (size_t i = 0; i < files->n; i++)
+		if (!strncmp(files->paths[i], files->other, length) &&
+		    files->paths[i][length] == '/')
+			return;
+	sp_sample_note(out, "processes without a rank are apart: sp-report %s %s", command,
+		       files->other);
 }
 
 static bool changed_since(const struct sp_symbols_module *module,

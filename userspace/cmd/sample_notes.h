@@ -23,12 +23,19 @@ void sp_sample_say_failure(const struct sp_sample_files *files, const char *path
 /* 0 if there are samples; -ENODATA after saying why there are none. */
 int sp_sample_check_any(const struct sp_sample_files *files, const char *path);
 
+/* Says that no region has this name, and which is near it or what there is. */
+void sp_sample_say_no_region(const char *name, const char *const *names, size_t n);
+
 /* A line of its own: "note: …", yellow where there are colours. Safe for terminals. */
 void sp_sample_note(FILE *out, const char *format, ...) SP_PRINTF(2, 3);
 /* Losses that make samples, or where they belong, missing. */
 void sp_sample_note_losses(FILE *out, const struct sp_sample_files *files);
 /* Samples that .sps files only count. */
 void sp_sample_note_outside(FILE *out, const struct sp_sample_files *files);
+
+/* Processes without a rank, which are kept apart, unless they were given, too. @command: that shows
+ * them: "tree". */
+void sp_sample_note_other(FILE *out, const struct sp_sample_files *files, const char *command);
 
 /* Modules whose files are not what was recorded, or cannot be read; those without debug information
  * in one note. */

@@ -11,7 +11,6 @@
 #include "formats/stack_end.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
-#include "userspace/base/cli.h"
 #include "userspace/base/log.h"
 #include "userspace/base/units.h"
 #include "userspace/cmd/sample_notes.h"
@@ -110,16 +109,11 @@ static void say_unknown_region(const struct sp_stacks *stacks, const char *name)
 {
 	uint32_t n = sp_stacks_n_regions(stacks);
 	sp_cleanup(sp_freep) const char **names = calloc((size_t)n + 1, sizeof(*names));
-	const char *near;
 
 	for (uint32_t i = 0; names && i < n; i++)
 		names[i] = sp_stacks_region_name(stacks, i);
-	near = names ? sp_cli_nearest(name, names) : NULL;
-	sp_log_error("there is no region \"%s\"", name);
-	if (near)
-		sp_log_hint("did you mean \"%s\"?", near);
-	else
-		sp_log_hint("sp-report summary lists the regions of a recording");
+	if (names)
+		sp_sample_say_no_region(name, names, n);
 }
 
 int sp_stacks_load_tree(struct sp_stacks_load *load, struct sp_calltree_options *options)
@@ -215,6 +209,7 @@ void sp_stacks_load_notes(const struct sp_stacks_load *load, FILE *out)
 
 	sp_sample_note_losses(out, &load->files);
 	sp_sample_note_outside(out, &load->files);
+	sp_sample_note_other(out, &load->files, load->command);
 	note_stacks(load, out);
 	sp_sample_note_modules(out, &modules);
 }

@@ -22,6 +22,7 @@ struct sp_stacks_load {
 	struct sp_symbol_choice symbol_choice;	  /* freed */
 	uint32_t *ranks;			  /* wanted; none: all. Freed. */
 	size_t n_ranks;
+	const char *command;  /* as the user called it, after sp-report */
 	const char **regions; /* wanted; none: all. The array is freed. */
 	size_t n_regions, regions_room;
 

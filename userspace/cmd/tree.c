@@ -200,6 +200,7 @@ static int run(struct request *request)
 	int r;
 
 	request->tree.fold = true;
+	request->load.command = "tree";
 	if (sp_stacks_load_read(&request->load, request->paths, request->n_paths) < 0 ||
 	    sp_stacks_load_tree(&request->load, &request->tree) < 0)
 		return EXIT_FAILURE;

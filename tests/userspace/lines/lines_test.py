@@ -404,7 +404,7 @@ class Lines(unittest.TestCase):
         for wanted, n in ([], 111), (["--rank", "0,2"], 101), (["--rank", "1-7"], 110):
             self.assertEqual(lines_json(*wanted, *files)["samples"], n)
         self.assertEqual(lines_json(files[1], files[1], path("./r_rank00001.sps"))["samples"], 10)
-        self.assertIn("no samples of these ranks",
+        self.assertIn("no samples of rank 9",
                       lines("--rank", "9", *files, status=1).stderr)
 
     def test_fortran_names(self):
@@ -425,7 +425,7 @@ class Lines(unittest.TestCase):
         self.assertEqual(counts(answer["regions"]), {"r": {("??", 0): 10}})
         self.assertEqual([m["symbols"] for m in answer["modules"]], ["names", "missing"])
         text = lines(path("stripped.sps")).stdout
-        self.assertIn("build with -g", text)
+        self.assertIn("Build with -g", text)
         self.assertIn("??:0", text)
         self.assertIn("stripped", text)
 
