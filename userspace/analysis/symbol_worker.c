@@ -39,11 +39,15 @@ struct worker {
 	size_t readable_capacity;
 	bool keep_clones, raw_names;
 	bool dying; /* the process ends with the work: its memory need not be taken apart */
+	struct sp_debug_info *info; /* then, what is left of it */
 	unsigned char buffer[64 << 10];
 	size_t used;
 	int (*write)(void *context, const void *bytes, size_t size);
 	void *context;
 };
+
+/* Of a process that ends with its work: so that nobody takes this for a leak. */
+static struct worker *volatile left_alone;
 
 static int flush(struct worker *worker)
 {
@@ -313,7 +317,9 @@ static int work(struct worker *worker, const struct sp_symbol_job *job)
 		r = send_message(worker, SP_WORKER_END, NULL, 0, NULL, 0);
 	if (r == 0)
 		r = flush(worker);
-	if (!worker->dying)
+	if (worker->dying)
+		worker->info = info;
+	else
 		sp_debug_info_free(info);
 	return r;
 }
@@ -333,8 +339,10 @@ static int run(const struct sp_symbol_job *job, int (*write)(void *, const void 
 	worker->dying = dying;
 	worker->made = sp_pool_new();
 	r = worker->made ? work(worker, job) : -ENOMEM;
-	if (dying)
+	if (dying) {
+		left_alone = worker;
 		return r;
+	}
 	sp_pool_free(worker->made);
 	free(worker->texts);
 	sp_idmap_free(&worker->by_pointer);
