@@ -86,6 +86,8 @@ def recording(into, sp_trace, env, place, *reason, once=False):
     contains(told, place, *reason)
     if once:  # the self-test is slow
         return
+    if "--check" in run([sp_trace, "--help"]).stdout:
+        contains(run([sp_trace, "--check"], env=env).stdout, *reason)
     red = [PROGRAMS / "redzone", 3000]
     done = run([sp_trace, "-F", 0, "-o", into / "red", "--", *red], env=env)
     equal((done.returncode, done.stdout), (0, good(red).stdout), f"status and results of a careful program: {done.stderr}")
