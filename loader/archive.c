@@ -29,7 +29,9 @@
 #define ID_MOST 64
 
 struct held {
-	int fd; /* -1: one too many */
+	int fd;		 /* -1: one too many, or refused */
+	int refused;	 /* -errno: somebody may not have it */
+	bool is_private; /* the copy is for root's eyes alone */
 	uint32_t image;
 	struct sp_filekey key;
 	char *path, *build_id;
@@ -79,8 +81,66 @@ void sp_archive_free(struct sp_archive *archive)
 	free(archive);
 }
 
+/* ---- who may have it ---- */
+
+/* Whether who we are may read it. The kernel looks at the file alone, not at the way to it, which
+ * in a container is not the user's either. */
+static int may_read(int fd)
+{
+#ifdef SYS_faccessat2
+	if (syscall(SYS_faccessat2, fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS) == 0)
+		return 0;
+	return -errno;
+#else
+	(void)fd;
+	return -ENOSYS;
+#endif
+}
+
+/* Whether the user comes to the file by its path. */
+static bool can_reach(const struct sp_user *user, int fd, const char *path)
+{
+	struct sp_user_before before;
+	struct stat of, at;
+	bool same;
+
+	if (fstat(fd, &of) < 0 || sp_user_enter(user, &before) < 0)
+		return false;
+	same = stat(path, &at) == 0 && at.st_dev == of.st_dev && at.st_ino == of.st_ino;
+	sp_user_leave(&before);
+	return same;
+}
+
+static int judge(const struct sp_archive *archive, int fd, const char *path,
+		 const struct sp_user *user, struct held *held)
+{
+	const struct sp_identity *me = archive->identity;
+	const struct sp_user self = {.uid = me->uid, .gid = me->gid, .known = true};
+	const struct sp_user nobody = {0};
+	struct sp_user_before before;
+	struct stat status;
+	int r;
+
+	if (geteuid() != 0 || !user) /* we may do no more than he may */
+		return 0;
+	r = sp_user_enter(user, &before);
+	if (r < 0)
+		return r;
+	r = may_read(fd);
+	sp_user_leave(&before);
+	if (r < 0)
+		return r;
+	if (user->known && user->uid == me->uid)
+		return 0;
+	/* What a container has of root's lies where no user goes, and is no secret. */
+	if (fstat(fd, &status) < 0 || (!user->known && status.st_uid == 0))
+		return 0;
+	held->is_private = !can_reach(me->uid == 0 ? &nobody : &self, fd, path);
+	return held->is_private && me->uid != 0 ? -EPERM : 0;
+}
+
 int sp_archive_add(struct sp_archive *archive, int fd, const char *path, const char *build_id,
-		   uint32_t image)
+		   uint32_t image, const struct sp_user *user)
 {
 	struct held held = {.fd = -1, .image = image};
 	struct held *added;
@@ -88,7 +148,8 @@ int sp_archive_add(struct sp_archive *archive, int fd, const char *path, const c
 
 	if (r < 0)
 		return r;
-	if (archive->held < archive->most_files)
+	held.refused = judge(archive, fd, path, user, &held);
+	if (!held.refused && archive->held < archive->most_files)
 		held.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* none left: told at the end */
 	held.path = strdup(path);
 	held.build_id = strdup(build_id);
@@ -194,7 +255,7 @@ static int make_file(int folder, const struct held *held, char **ret_name)
 		if (!name)
 			return -ENOMEM;
 		fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			    0666);
+			    held->is_private ? 0600 : 0666);
 		if (fd >= 0) {
 			*ret_name = sp_take(name);
 			return fd;
@@ -203,20 +264,6 @@ static int make_file(int folder, const struct held *held, char **ret_name)
 			return -errno;
 	}
 	return -EEXIST;
-}
-
-/* Whether the user may read it. The kernel looks at the file alone, not at the way to it, which in
- * a container is not the user's either. */
-static int may_read(int fd)
-{
-#ifdef SYS_faccessat2
-	if (syscall(SYS_faccessat2, fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS) == 0)
-		return 0;
-	return -errno;
-#else
-	(void)fd;
-	return -ENOSYS;
-#endif
 }
 
 static bool is_elf(int fd)
@@ -235,6 +282,8 @@ static int copy_held(int folder, const struct held *held, uint64_t room,
 	struct sp_filekey key = {0};
 	int out, r;
 
+	if (held->refused)
+		return held->refused;
 	if (held->fd < 0)
 		return -EMFILE;
 	if (!is_elf(held->fd))
@@ -271,7 +320,9 @@ static const char *reason(int error)
 	case -ESTALE:
 		return "it was changed while it was mapped";
 	case -EACCES:
-		return "the user who records may not read it";
+		return "the user who records, or the one who ran it, may not read it";
+	case -EPERM:
+		return "it is another user's, in a place where the one who records may not look";
 	case -EINTR:
 		return "interrupted";
 	default:

@@ -6,7 +6,9 @@
  * Files are held by descriptor from the moment they are seen (images.h has them through
  * /proc/PID/map_files or /proc/PID/root), and copied at the end, off the hot path, into
  * DIR/archive/<build-id, or image number>-<name>. Files are made and written with the user's rights
- * alone, and a file that the user may not read is not copied: root's rights must not hand it over.
+ * alone, and a file that the user who records or the one who mapped it may not read is not copied:
+ * root's rights must not hand it over. Nor is another user's file that lies where the one who
+ * records cannot go; where that is root, nobody else can read the copy.
  *
  * Life cycle: new, add …, write, free.
  */
@@ -17,6 +19,7 @@
 #include <stdint.h>
 
 #include "loader/identity.h"
+#include "userspace/base/user.h"
 
 #define SP_ARCHIVE_FOLDER "archive"
 #define SP_ARCHIVE_BYTES (4ull << 30) /* of all copies of a recording */
@@ -31,9 +34,10 @@ int sp_archive_new(int directory_fd, const struct sp_identity *identity,
 void sp_archive_limit(struct sp_archive *archive, uint64_t bytes, size_t files);
 
 /* Holds a file; duplicates @fd. Once for each @image (number in the recording). @build_id is in
- * hexadecimal, "" unknown. Beyond SP_ARCHIVE_FILES it will be told as not copied. -errno. */
+ * hexadecimal, "" unknown. @user mapped it; NULL: he for whom we record. Beyond SP_ARCHIVE_FILES it
+ * will be told as not copied. -errno. */
 int sp_archive_add(struct sp_archive *archive, int fd, const char *path, const char *build_id,
-		   uint32_t image);
+		   uint32_t image, const struct sp_user *user);
 
 struct sp_archive_ops {
 	/* Told of each file: @path is relative to the recording's directory, "" if it was not

@@ -29,6 +29,7 @@ struct image {
 	uint64_t build_id; /* its hash, 0 none */
 	bool overlay;	   /* seen through overlayfs, which gives a file other numbers */
 	struct sp_armed *armed;
+	const struct sp_user *user; /* who mapped it, while it is new */
 };
 
 struct sp_images {
@@ -94,6 +95,11 @@ void sp_images_set_fast(struct sp_images *images, bool fast)
 void sp_images_set_unwind(struct sp_images *images, struct sp_unwind *unwind)
 {
 	images->unwind = unwind;
+}
+
+bool sp_images_has_archive(const struct sp_images *images)
+{
+	return images->archive;
 }
 
 void sp_images_set_archive(struct sp_images *images, struct sp_archive *archive)
@@ -361,8 +367,8 @@ static int take_image(struct sp_images *images, struct found *f, size_t index, s
 	write_events(images, f, fd, path, (uint32_t)images->count);
 	if (images->unwind)
 		sp_unwind_add_file(images->unwind, fd, path, (uint32_t)images->count);
-	if (images->archive &&
-	    sp_archive_add(images->archive, fd, path, f->build_id, (uint32_t)images->count) < 0)
+	if (images->archive && sp_archive_add(images->archive, fd, path, f->build_id,
+					      (uint32_t)images->count, key->user) < 0)
 		sp_log_warning("%s will not be in the archive: out of memory", path);
 	return 0;
 }
@@ -397,7 +403,7 @@ static int scan_new(struct sp_images *images, const int *fds, const char *const 
 }
 
 int sp_images_add(struct sp_images *images, const int *fds, const char *const *paths,
-		  const uint64_t *since, size_t count)
+		  const uint64_t *since, const struct sp_user *users, size_t count)
 {
 	sp_cleanup(sp_freep) int *new_fds = calloc(count + 1, sizeof(*new_fds));
 	sp_cleanup(sp_freep) const char **new_paths = calloc(count + 1, sizeof(*new_paths));
@@ -407,7 +413,8 @@ int sp_images_add(struct sp_images *images, const int *fds, const char *const *p
 	int r = new_fds && new_paths && keys && new_since ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < count && r == 0; i++) {
-		struct image key = {.overlay = on_overlay(fds[i])};
+		struct image key = {.overlay = on_overlay(fds[i]),
+				    .user = users ? &users[i] : NULL};
 		bool known = false;
 		uint32_t number;
 

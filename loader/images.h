@@ -15,6 +15,7 @@
 
 #include "loader/bpf.h"
 #include "loader/recorder.h"
+#include "userspace/base/user.h"
 
 struct sp_images;
 
@@ -32,10 +33,13 @@ void sp_images_set_archive(struct sp_images *images, struct sp_archive *archive)
 
 /* Looks at files, known or new; scans and arms the new ones together. Takes over the descriptors.
  * @paths are what they are called; @since, if not NULL, when they began to run (ns; 0 for one that was held
- * until now, or ran before the recording): what that costs in missing regions is said and noted. A file that cannot be read or armed is noted and logged, and
+ * until now, or ran before the recording): what that costs in missing regions is said and noted; @users who
+ * mapped them, NULL: he for whom we record. A file that cannot be read or armed is noted and logged, and
  * does not fail the call; -errno is for want of memory or of the helper. */
 int sp_images_add(struct sp_images *images, const int *fds, const char *const *paths,
-		  const uint64_t *since, size_t count);
+		  const uint64_t *since, const struct sp_user *users, size_t count);
+/* Whether there is an archive, so that users matter. */
+bool sp_images_has_archive(const struct sp_images *images);
 
 /* Images with probes of ours that are armed; region sites that begin a region; whether any image's
  * probes could not be armed. */

@@ -92,7 +92,7 @@ static void add_program(struct files *files, const char *name, const struct sp_i
 
 static int arm_files(struct sp_images *images, struct files *files)
 {
-	int r = sp_images_add(images, files->fds, (const char *const *)files->paths, NULL,
+	int r = sp_images_add(images, files->fds, (const char *const *)files->paths, NULL, NULL,
 			      files->count);
 
 	for (size_t i = 0; i < files->count; i++)

@@ -51,6 +51,7 @@ struct sp_processes {
 	int fds[BATCH];
 	char *paths[BATCH];
 	uint64_t since[BATCH];
+	struct sp_user users[BATCH];
 	size_t batch;
 };
 
@@ -85,7 +86,8 @@ static int scan_batch(struct sp_processes *p)
 	if (!count)
 		return 0;
 	p->batch = 0;
-	r = sp_images_add(p->images, p->fds, (const char *const *)p->paths, p->since, count);
+	r = sp_images_add(p->images, p->fds, (const char *const *)p->paths, p->since, p->users,
+			  count);
 	for (size_t i = 0; i < count; i++)
 		free(p->paths[i]);
 	return r;
@@ -150,6 +152,8 @@ static void add_map(struct sp_processes *p, const struct sp_mapping *m, uint32_t
 	p->fds[p->batch] = fd;
 	p->paths[p->batch] = strdup(m->path);
 	p->since[p->batch] = found ? 0 : m->time;
+	if (sp_images_has_archive(p->images))
+		sp_procinfo_user(m->pid, &p->users[p->batch]);
 	if (p->paths[p->batch])
 		p->batch++;
 	else
@@ -223,6 +227,10 @@ static void describe(struct sp_processes *p, const struct sp_ev_task *task)
 		return;
 	ev.rank = info->rank.rank;
 	ev.size = info->rank.size;
+	if (info->same_files) {
+		ev.user = info->uid + 1;
+		ev.group = info->gid + 1;
+	}
 	sp_recorder_add_text(p->recorder, &ev.head, info->exe, info->command, info->rank.source,
 			     info->rank.job, NULL);
 }
@@ -278,11 +286,10 @@ void sp_processes_task(struct sp_processes *p, const struct sp_ev_task *task)
 	process->ended = false;
 	process->threads = 1; /* an exec ends all others */
 	p->count++;
-	unknown = p->unwind && sp_unwind_add_process(p->unwind, task->process,
-						     task->cause == SP_TASK_FORK
-							     ? task->parent_process
-							     : 0,
-						     task->time) == -ENOENT;
+	unknown = p->unwind &&
+		  sp_unwind_add_process(p->unwind, task->process,
+					task->cause == SP_TASK_FORK ? task->parent_process : 0,
+					task->time) == -ENOENT;
 	release_waiting(p, process, task->cause == SP_TASK_EXEC);
 	if (task->cause != SP_TASK_FORK) /* a fork is what its parent is until it execs */
 		describe(p, task);

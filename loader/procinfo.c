@@ -180,6 +180,34 @@ static void read_rank(int dir, struct sp_procinfo *info)
 	sp_procrank_parse(environ, n < 0 ? 0 : (size_t)n, info->comm, &info->rank);
 }
 
+static bool is_same(int dir, const char *theirs, const char *ours)
+{
+	struct stat a, b;
+
+	return fstatat(dir, theirs, &a, 0) == 0 && stat(ours, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/* In a container the same path is another file. */
+static bool has_same_files(int dir)
+{
+	return is_same(dir, "ns/mnt", "/proc/self/ns/mnt") && is_same(dir, "root/.", "/.");
+}
+
+void sp_procinfo_user(pid_t pid, struct sp_user *ret_user)
+{
+	struct sp_procinfo info = {.uid = (uid_t)-1, .gid = (gid_t)-1};
+	sp_cleanup(sp_closep) int dir = -1;
+	char path[32];
+
+	*ret_user = (struct sp_user){0};
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir >= 0 && read_status(dir, &info) == 0 && info.uid != (uid_t)-1 &&
+	    info.gid != (gid_t)-1 && has_same_files(dir))
+		*ret_user = (struct sp_user){.uid = info.uid, .gid = info.gid, .known = true};
+}
+
 int sp_procinfo_read(pid_t pid, struct sp_procinfo *ret_info)
 {
 	sp_cleanup(sp_freep) struct sp_procinfo *info = calloc(1, sizeof(*info));
@@ -201,6 +229,7 @@ int sp_procinfo_read(pid_t pid, struct sp_procinfo *ret_info)
 	read_exe(dir, info);
 	read_command(dir, info);
 	read_rank(dir, info);
+	info->same_files = has_same_files(dir);
 	*ret_info = *info;
 	return 0;
 }

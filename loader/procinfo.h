@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "loader/procrank.h"
+#include "userspace/base/user.h"
 
 #define SP_PROCINFO_COMMAND 4096 /* bytes of a command line that are kept, with its NUL */
 
@@ -18,6 +19,7 @@ struct sp_procinfo {
 	pid_t pid, ppid;
 	uid_t uid; /* real */
 	gid_t gid;
+	bool same_files;  /* its paths name the same files as ours */
 	char comm[64];	  /* the main thread's name */
 	char exe[4096];	  /* "" where it cannot be read (kernel threads, other users' processes) */
 	bool exe_deleted; /* and the file of that name, if there is one, is another */
@@ -31,5 +33,9 @@ struct sp_procinfo {
 /* Reads /proc/PID. Everything is of one process, even if the id is reused meanwhile. -ESRCH: there
  * is no such process. Parts that may not be read are left empty. Costs about 50 µs. */
 int sp_procinfo_read(pid_t pid, struct sp_procinfo *ret_info);
+
+/* Who runs it, as far as that tells which files he may read: not known of a process that is gone,
+ * or whose paths name other files than ours. Costs about 20 µs. */
+void sp_procinfo_user(pid_t pid, struct sp_user *ret_user);
 
 #endif

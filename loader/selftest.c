@@ -203,7 +203,7 @@ static int attempt(struct sp_bpf *bpf, int helper, bool fast, struct outcome *o,
 	sp_images_set_fast(images, fast);
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", helper); /* it is open for exec only */
 	fd = open(link, O_RDONLY | O_CLOEXEC);
-	r = fd < 0 ? -errno : sp_images_add(images, &fd, &path, NULL, 1);
+	r = fd < 0 ? -errno : sp_images_add(images, &fd, &path, NULL, NULL, 1);
 	if (r == 0 && sp_images_armed(images) == 0) {
 		r = sp_images_arm_error(images) ? sp_images_arm_error(images) : -ENXIO;
 		o->failure = FAIL_ARM;

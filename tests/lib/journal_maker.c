@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void must(int r, const char *what)
 {
@@ -173,6 +174,8 @@ void maker_process(struct maker *maker, uint32_t process, uint32_t pid, int rank
 		.pid = pid,
 		.rank = rank,
 		.size = size,
+		.user = getuid() + 1,
+		.group = getgid() + 1,
 	};
 
 	ADD_TEXTS(maker, event, exe, command_line, rank < 0 ? "" : "PMIX_RANK", job);
@@ -235,8 +238,7 @@ void maker_image(struct maker *maker, uint32_t image, uint64_t inode, uint32_t e
 	ADD_TEXTS(maker, event, path, build_id);
 }
 
-void maker_archived(struct maker *maker, uint32_t image, uint64_t size, int error,
-		    const char *path)
+void maker_archived(struct maker *maker, uint32_t image, uint64_t size, int error, const char *path)
 {
 	struct sp_ev_archived event = {
 		.head = {.type = SP_EV_archived},

@@ -81,13 +81,19 @@ static struct sp_archive *begin(const char *recording, const struct sp_identity 
 	return archive;
 }
 
-static void add(struct sp_archive *archive, const char *name, const char *path, const char *id,
-		uint32_t image)
+static void add_of(struct sp_archive *archive, const char *name, const char *path, const char *id,
+		   uint32_t image, const struct sp_user *user)
 {
-	int fd = open_file(name), r = sp_archive_add(archive, fd, path, id, image);
+	int fd = open_file(name), r = sp_archive_add(archive, fd, path, id, image, user);
 
 	CHECK(r == 0, "%d", r);
 	close(fd);
+}
+
+static void add(struct sp_archive *archive, const char *name, const char *path, const char *id,
+		uint32_t image)
+{
+	add_of(archive, name, path, id, image, NULL);
 }
 
 static struct sp_archive_counts end(struct sp_archive *archive, int fd)
@@ -241,6 +247,60 @@ static void test_user(void)
 	CHECK(!counts.copied && strstr(told, "2 100 -13 \n"), "%s", told);
 }
 
+/* Root records the programs of several users. */
+static void test_others(void)
+{
+	struct sp_identity root = {0}, user = {.uid = 65534, .gid = 65534, .changed = true};
+	const struct sp_user other = {.uid = 65533, .gid = 65533, .known = true}, container = {0};
+	struct sp_archive_counts counts;
+	struct sp_archive *archive;
+	struct stat st;
+	int fd;
+
+	if (geteuid() != 0)
+		return;
+	chmod(directory, 0755);
+	mkdir(in("private"), 0700);
+	make("private/prog", "\177ELF prog", 100);
+	chmod(in("private/prog"), 0755);
+	CHECK(chown(in("private"), 65533, 65533) == 0 &&
+		      chown(in("private/prog"), 65533, 65533) == 0,
+	      "chown");
+	make("only_run", "\177ELF only_run", 100);
+	chmod(in("only_run"), 0711);
+	make("shared", "\177ELF shared", 100);
+	chmod(in("shared"), 0755);
+
+	archive = begin("other", &user, &fd);
+	add_of(archive, "private/prog", in("private/prog"), "", 1, &other);
+	add_of(archive, "only_run", in("only_run"), "", 2, &other);
+	add_of(archive, "shared", in("shared"), "", 3, &other);
+	add_of(archive, "private/prog", "/prog", "", 4, &container);
+	add_of(archive, "shared", "/nowhere", "", 5, &container);
+	counts = end(archive, fd);
+	CHECK(counts.copied == 2 && counts.left == 3, "%s", told);
+	CHECK(strstr(told, "1 100 -1 \n") && strstr(told, "2 100 -13 \n") &&
+		      strstr(told, "4 100 -1 \n"),
+	      "%s", told);
+
+	archive = begin("root", &root, &fd);
+	add_of(archive, "private/prog", in("private/prog"), "", 1, &other);
+	add_of(archive, "only_run", in("only_run"), "", 2, &other);
+	add_of(archive, "shared", in("shared"), "", 3, &other);
+	counts = end(archive, fd);
+	CHECK(geteuid() == 0 && counts.copied == 2 && strstr(told, "2 100 -13 \n"), "%s", told);
+	CHECK(stat(in("root/archive/image1-prog"), &st) == 0 && (st.st_mode & 0777) == 0600,
+	      "others can read a private file's copy");
+	CHECK(stat(in("root/archive/image3-shared"), &st) == 0 && st.st_mode & 0044,
+	      "a public file's copy is private");
+
+	user.uid = user.gid = 65533;
+	archive = begin("same", &user, &fd);
+	add_of(archive, "private/prog", in("private/prog"), "", 1, &other);
+	counts = end(archive, fd);
+	CHECK(counts.copied == 1, "%s", told);
+}
+
 int main(void)
 {
 	char command[64];
@@ -252,6 +312,7 @@ int main(void)
 	test_limits();
 	test_links();
 	test_user();
+	test_others();
 	snprintf(command, sizeof(command), "rm -r %s", directory);
 	return system(command) != 0 || check_done();
 }

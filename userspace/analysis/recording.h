@@ -24,6 +24,7 @@
 #include "userspace/analysis/stack_counts.h"
 #include "userspace/base/idmap.h"
 #include "userspace/base/pool.h"
+#include "userspace/base/user.h"
 
 #define SP_NONE UINT32_MAX
 
@@ -47,7 +48,8 @@ struct sp_process {
 	bool described;	     /* by a process event of its own */
 	uint64_t first, end; /* ns; end 0: still there */
 	const char *exe, *command_line, *rank_source, *job, *comm;
-	int32_t rank, size; /* MPI; -1 none, unknown */
+	int32_t rank, size;   /* MPI; -1 none, unknown */
+	uint32_t user, group; /* ids + 1, 0 unknown */
 	uint64_t calls, samples;
 	uint32_t threads;	     /* lanes in the thread table */
 	uint32_t unit;		     /* index, SP_NONE: has neither call nor sample */
@@ -162,8 +164,8 @@ struct sp_recording {
 
 	/* Room and indices. */
 	size_t lanes_room, processes_room, sites_room, regions_room, images_room, segments_room,
-		maps_room, losses_room, clocks_room, meta_room, kernel_symbols_room, unwind_facts_room,
-		units_room;
+		maps_room, losses_room, clocks_room, meta_room, kernel_symbols_room,
+		unwind_facts_room, units_room;
 	struct sp_idmap lane_by_id, process_by_number, site_by_number, loss_by_key, image_by_number;
 };
 
@@ -199,6 +201,9 @@ uint32_t sp_recording_find_kernel_symbol(const struct sp_recording *recording, u
 
 /* The last value of a key, or NULL. */
 const char *sp_recording_meta(const struct sp_recording *recording, const char *key);
+/* Who ran the programs, all that have calls or samples; not known where they were several users, or
+ * saw other files than the recorder does (containers). */
+void sp_recording_user(const struct sp_recording *recording, struct sp_user *ret_user);
 /* The same as a whole number; @otherwise where there is none. */
 int64_t sp_recording_meta_number(const struct sp_recording *recording, const char *key,
 				 int64_t otherwise);

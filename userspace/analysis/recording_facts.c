@@ -124,6 +124,8 @@ int sp_recording_add_process(struct sp_recording *rec, const struct sp_event *ev
 	process->job = job;
 	process->rank = ev->rank < 0 ? -1 : ev->rank;
 	process->size = ev->size < 0 ? -1 : ev->size;
+	process->user = ev->user;
+	process->group = ev->group;
 	if (ev->pid)
 		process->pid = ev->pid;
 	sp_recording_note_time(rec, ev->time, ev->time);

@@ -109,7 +109,29 @@ static void inherit(struct sp_recording *rec, struct sp_process *process)
 	if (same_program) {
 		process->exe = ancestor->exe;
 		process->command_line = ancestor->command_line;
+		process->user = ancestor->user;
+		process->group = ancestor->group;
 	}
+}
+
+void sp_recording_user(const struct sp_recording *rec, struct sp_user *ret_user)
+{
+	const struct sp_process *first = NULL;
+
+	*ret_user = (struct sp_user){0};
+	for (size_t i = 0; i < rec->n_processes; i++) {
+		const struct sp_process *process = &rec->processes[i];
+
+		if (process->unit == SP_NONE)
+			continue;
+		if (!process->user || !process->group ||
+		    (first && (process->user != first->user || process->group != first->group)))
+			return;
+		first = process;
+	}
+	if (first)
+		*ret_user = (struct sp_user){
+			.uid = first->user - 1, .gid = first->group - 1, .known = true};
 }
 
 static bool is_active(const struct sp_process *process)

@@ -27,6 +27,7 @@ struct source {
 
 struct sp_sources {
 	bool public_only;
+	struct sp_user user; /* with public_only */
 	struct sp_pool *paths;
 	struct source *files; /* by number of the path */
 	size_t n_files, files_room;
@@ -60,19 +61,36 @@ void sp_sources_free(struct sp_sources *sources)
 	free(sources);
 }
 
-void sp_sources_set_public(struct sp_sources *sources)
+void sp_sources_set_user(struct sp_sources *sources, const struct sp_user *user)
 {
+	sources->user = *user;
 	sources->public_only = geteuid() == 0;
 }
 
-static char *read_file(const char *path, bool public_only, struct timespec *ret_changed)
+static int open_file(const struct sp_sources *sources, const char *path, struct stat *ret_status)
+{
+	struct sp_user_before before;
+	int fd;
+
+	if (!sources->public_only)
+		return sp_file_open(path, ret_status);
+	if (sp_user_enter(&sources->user, &before) < 0)
+		return -1;
+	fd = sp_file_open(path, ret_status);
+	sp_user_leave(&before);
+	return fd;
+}
+
+static char *read_file(const struct sp_sources *sources, const char *path,
+		       struct timespec *ret_changed)
 {
 	struct stat status;
-	sp_cleanup(sp_closep) int fd = sp_file_open(path, &status);
+	sp_cleanup(sp_closep) int fd = open_file(sources, path, &status);
 	sp_cleanup(sp_freep) char *text = NULL;
 	size_t size, at = 0;
 
-	if (fd < 0 || status.st_size > MAX_SIZE || (public_only && !(status.st_mode & S_IROTH)))
+	if (fd < 0 || status.st_size > MAX_SIZE ||
+	    (sources->public_only && !(status.st_mode & S_IROTH)))
 		return NULL;
 	size = (size_t)status.st_size;
 	text = malloc(size + 1);
@@ -124,7 +142,7 @@ static struct source *find_source(struct sp_sources *sources, const char *path)
 		source = sp_array_add(&sources->files, &sources->n_files, &sources->files_room);
 		if (!source)
 			return NULL;
-		source->text = read_file(path, sources->public_only, &source->changed);
+		source->text = read_file(sources, path, &source->changed);
 		if (source->text)
 			cut_lines(source);
 	}

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "userspace/base/user.h"
+
 struct sp_sources;
 
 enum sp_source_state {
@@ -23,9 +25,10 @@ enum sp_source_state {
 int sp_sources_new(struct sp_sources **ret_sources);
 /* NULL is fine. */
 void sp_sources_free(struct sp_sources *sources);
-/* For texts that are stored where others may read them: to root, files that not everybody may read
- * are missing from here on, since whoever built a program can name any file as its source. */
-void sp_sources_set_public(struct sp_sources *sources);
+/* For texts that are stored where others may read them, of programs that @user ran: to root, files
+ * that he or not everybody may read are missing from here on, since whoever built a program can name
+ * any file as its source. */
+void sp_sources_set_user(struct sp_sources *sources, const struct sp_user *user);
 
 /* The text of a line (from 1), without the blanks around it, valid until free; "" if it is not
  * FOUND.

@@ -174,6 +174,7 @@ static int read_tables(struct sp_finalizer *fin, struct sp_journal *journal, str
 		return journal_failed(fin, r, error);
 	note_facts(fin, rec, journal);
 	r = sp_recording_resolve(rec);
+	sp_recording_user(rec, &fin->user);
 	if (r == -E2BIG)
 		return sp_error_set(error, r, 0,
 				    "it has more than %u regions; no file can hold them",

@@ -3,7 +3,8 @@
  * finalize_internal.h - what the parts of the finalizer share; for export/finalize*.c only.
  *
  * finalize.c reads the journal and drives; finalize_unit.c feeds the sinks of one unit,
- * finalize_samples.c with its samples; finalize_stacks.c unwinds copies; finalize_paths.c knows names and directories.
+ * finalize_samples.c with its samples; finalize_stacks.c unwinds copies; finalize_paths.c knows
+ * names and directories.
  */
 #ifndef SP_EXPORT_FINALIZE_INTERNAL_H
 #define SP_EXPORT_FINALIZE_INTERNAL_H
@@ -37,9 +38,9 @@ enum sp_sample_word {
 	SP_SW_LANE = 2,	  /* thread, or SP_NONE, << 32 | stack's end << 16 | flags */
 	SP_SW_NUMBER = 3, /* of the call, 0 none */
 	SP_SW_IP = 4,
-	SP_SW_STACK = 5, /* offset in the stacks */
+	SP_SW_STACK = 5,  /* offset in the stacks */
 	SP_SW_FRAMES = 6, /* process's index << 32 | kernel frames << 16 | frames, those included */
-	SP_SW_SITE = 7,	 /* index, or SP_NONE, << 32 | signal frames */
+	SP_SW_SITE = 7,	  /* index, or SP_NONE, << 32 | signal frames */
 };
 
 struct sp_finalizer {
@@ -47,6 +48,7 @@ struct sp_finalizer {
 	const struct sp_recording *recording;
 	struct sp_finalize_result *result;
 	const char *program;
+	struct sp_user user; /* of the programs, for what is read on their word */
 	const struct sp_sink_ops *sinks[SP_MAX_SINKS];
 	size_t n_sinks;
 	struct sp_extsort *calls, *samples;
@@ -142,8 +144,10 @@ int sp_finalizer_prepare_paths(struct sp_finalizer *finalizer, struct sp_error *
 void sp_finalizer_remove_files(struct sp_finalizer *finalizer);
 
 /* Line @line of a source file as text without the blanks around it, "" if it cannot be had; to
- * free(). NULL without memory. A relative @file is looked for from @directory (may be NULL). */
-char *sp_source_line(const char *directory, const char *file, int64_t line);
+ * free(). NULL without memory. A relative @file is looked for from @directory (may be NULL). Read
+ * on behalf of @user. */
+char *sp_source_line(const struct sp_user *user, const char *directory, const char *file,
+		     int64_t line);
 /* "io, checkpoint" as a JSON list, to free(). NULL without memory. */
 char *sp_tags_to_json(const char *tags);
 

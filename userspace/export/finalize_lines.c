@@ -46,6 +46,7 @@ int sp_finalizer_open_lines(struct sp_finalizer *fin)
 	struct sp_finalizer_lines *lines;
 	struct sp_symbols_options options = {.progress = show_progress, .limit_s = LIMIT_S};
 	size_t n = fin->recording->n_maps;
+	int r;
 
 	if (!is_wanted(fin))
 		return 0;
@@ -60,7 +61,10 @@ int sp_finalizer_open_lines(struct sp_finalizer *fin)
 	for (size_t i = 0; i < n; i++)
 		lines->modules[i] = SP_NONE;
 	options.context = lines;
-	return sp_line_profiles_new(&options, fin->result->facts.hz, &lines->profiles);
+	r = sp_line_profiles_new(&options, fin->result->facts.hz, &lines->profiles);
+	if (r == 0)
+		sp_line_profiles_set_user(lines->profiles, &fin->user);
+	return r;
 }
 
 void sp_finalizer_free_lines(struct sp_finalizer *fin)

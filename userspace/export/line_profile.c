@@ -46,10 +46,15 @@ int sp_line_profiles_new(const struct sp_symbols_options *symbols, int64_t hz,
 		r = sp_lines_new(profiles->symbols, &profiles->seen);
 	if (r < 0)
 		return r;
-	sp_sources_set_public(profiles->sources);
+	sp_line_profiles_set_user(profiles, &(struct sp_user){0});
 	profiles->period_ns = hz > 0 ? 1e9 / (double)hz : 0;
 	*ret_profiles = sp_take(profiles);
 	return 0;
+}
+
+void sp_line_profiles_set_user(struct sp_line_profiles *profiles, const struct sp_user *user)
+{
+	sp_sources_set_user(profiles->sources, user);
 }
 
 void sp_line_profiles_free(struct sp_line_profiles *profiles)

@@ -25,6 +25,7 @@
 #include "formats/error.h"
 #include "formats/profile.h"
 #include "userspace/analysis/symbols.h"
+#include "userspace/base/user.h"
 
 #define SP_LINE_PROFILE_ADDRESSES 30000
 #define SP_LINE_PROFILE_RECORDS 256 /* of a rank, besides those of unknown lines */
@@ -37,6 +38,8 @@ struct sp_line_profiles;
  * may take is its limit. */
 int sp_line_profiles_new(const struct sp_symbols_options *symbols, int64_t hz,
 			 struct sp_line_profiles **ret_profiles);
+/* Whose programs they are: source text is read on his behalf. Until then, on nobody's. */
+void sp_line_profiles_set_user(struct sp_line_profiles *profiles, const struct sp_user *user);
 /* NULL is fine. */
 void sp_line_profiles_free(struct sp_line_profiles *profiles);
 

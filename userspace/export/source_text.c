@@ -17,13 +17,19 @@
 #define MAX_LINE_BYTES 1024
 
 /* The path was written by whoever built the program: it may name anything, so nothing that could
- * block or never end is read; nor by root what others may not read, since what is read here is
- * stored where they may. */
-static FILE *open_source(const char *path)
+ * block or never end is read; nor by root what that user could not read, nor what others may not
+ * read, since what is read here is stored where they may. */
+static FILE *open_source(const struct sp_user *user, const char *path)
 {
+	struct sp_user_before before;
 	struct stat st;
-	int fd = sp_file_open(path, &st);
 	FILE *file;
+	int fd;
+
+	if (sp_user_enter(user, &before) < 0)
+		return NULL;
+	fd = sp_file_open(path, &st);
+	sp_user_leave(&before);
 
 	if (fd < 0)
 		return NULL;
@@ -52,7 +58,8 @@ static bool read_line(FILE *file, int64_t line, char *out, size_t room)
 	return n > 0;
 }
 
-char *sp_source_line(const char *directory, const char *file, int64_t line)
+char *sp_source_line(const struct sp_user *user, const char *directory, const char *file,
+		     int64_t line)
 {
 	sp_cleanup(sp_freep) char *path = NULL;
 	sp_cleanup(sp_fclosep) FILE *source = NULL;
@@ -67,7 +74,7 @@ char *sp_source_line(const char *directory, const char *file, int64_t line)
 			return NULL;
 		}
 	}
-	source = open_source(path ? path : file);
+	source = open_source(user, path ? path : file);
 	if (!source || !read_line(source, line, text, sizeof(text)))
 		return strdup("");
 	start += strspn(start, " \t");

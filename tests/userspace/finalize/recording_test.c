@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/lib/check.h"
 #include "tests/lib/journal_maker.h"
@@ -89,6 +90,38 @@ static void test_ranks(void)
 	CHECK_NUMBER(lane(rec, 2)->end, 9);
 	CHECK_NUMBER(lane(rec, 3)->end, 0);
 	CHECK_NUMBER(rec->made_up_lanes, 0);
+	sp_recording_free(rec);
+}
+
+/* One user's programs, all that did something, or nobody's. */
+static void test_user(void)
+{
+	struct maker m = maker_open(path);
+	struct sp_recording *rec;
+	struct sp_user user;
+	uint32_t fork, late;
+
+	maker_site(&m, 1, 0, "r", "a.c", 1, "");
+	maker_process(&m, 1, 10, -1, -1, "/a", "a", "");
+	maker_task(&m, 1, 1, 0, 10, 10, SP_TASK_FOUND, 1, "a");
+	maker_task(&m, 2, 2, 1, 20, 20, SP_TASK_FORK, 2, "a");
+	maker_task(&m, 3, 3, 2, 20, 20, SP_TASK_EXEC, 3, "b"); /* gone before it was looked at */
+	call(&m, 1, 1, 100);
+	call(&m, 2, 1, 100);
+	rec = read_back(&m);
+	fork = lane(rec, 2)->process;
+	late = lane(rec, 3)->process;
+	sp_recording_user(rec, &user);
+	CHECK(user.known && user.uid == getuid() && user.gid == getgid());
+	CHECK_NUMBER(rec->processes[fork].user, getuid() + 1);
+	CHECK_NUMBER(rec->processes[late].user, 0);
+	rec->processes[fork].user++;
+	sp_recording_user(rec, &user);
+	CHECK(!user.known);
+	rec->processes[fork].user--;
+	rec->processes[late].unit = 0; /* it did something */
+	sp_recording_user(rec, &user);
+	CHECK(!user.known);
 	sp_recording_free(rec);
 }
 
@@ -256,6 +289,7 @@ int main(int argc, char **argv)
 	snprintf(path, sizeof(path), "%s/j.spj", directory);
 	test_ranks();
 	test_without_ranks();
+	test_user();
 	test_jobs();
 	test_regions();
 	test_maps();
