@@ -70,6 +70,11 @@ enum {
 	((__u64)(__u32)(first_distance) << 32 | (__u32)(first_site))
 #define SP_DESCRIPTOR_BYTES 32
 
+/* What the programs know of a static site: its name, and whether it is a scope. */
+#define SP_SCOPE 1
+#define SP_NAME_ID(hash) ((hash) & ~7ull)
+#define SP_SITE_WORD(hash, scope) (SP_NAME_ID(hash) | (scope))
+
 /* What a run-time name's descriptor in the program's memory holds: struct sp_region_dyn_ of
  * usdt/sp_region.h, with its pointers as numbers. */
 struct sp_dynamic_descriptor {
@@ -78,7 +83,7 @@ struct sp_dynamic_descriptor {
 	__u64 reserved;
 };
 
-#define SP_LANE_BYTES 24 /* of struct lane */
+#define SP_LANE_BYTES 40 /* of struct lane */
 
 #define SP_NEAR_STACKS 1024 /* a power of two; a page each */
 

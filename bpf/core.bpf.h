@@ -20,11 +20,14 @@ struct frame {
 	__u64 start;
 	__u64 child;
 	__u64 number;
-	__u64 id; /* of the region: the name's hash if made at run time, else the name's address */
-	__u64 sp; /* stack pointer at the begin */
+	__u64 id;    /* of the region: SP_NAME_ID() of its hash, or the name's address where that is unknown */
+	__u64 place; /* stack pointer at the begin; SP_SCOPE in its low bits */
 	__u32 site;
 	__u32 skipped;
 };
+
+#define SP_LATE_ENDS 4
+#define SP_SEEN_WORDS 4 /* a power of two */
 
 /* The open calls of a thread; made at its first region. Two records a thread, since most threads of
  * most programs never enter a region, and this one takes a page. */
@@ -34,9 +37,17 @@ struct stack {
 	__u32 overflow; /* begins beyond the limit whose ends are still to come */
 	__u32 lane;
 	__u32 process;
-	__u64 next; /* number of the last call */
+	__u64 next;	    /* number of the last call */
+	__u32 before;	    /* calls that may be open since before the lane began */
+	__u32 n_late;	    /* ever put into `late` */
+	__u64 low, high;    /* the thread's own stack, where known (repair.bpf.h) */
+	__u64 late[SP_LATE_ENDS]; /* ids of calls that were closed without their end, which may come */
+	__u64 seen[SP_SEEN_WORDS]; /* ids of regions that the lane began; a Bloom filter, if `before` */
 	struct frame frames[SP_MAX_DEPTH + 1]; /* 0 stands for "no region": number 0, never ends */
 };
+
+/* A page with what the kernel puts before a value of the task storage. */
+_Static_assert(sizeof(struct stack) <= 4024, "a stack takes two pages");
 
 struct lane {
 	__u32 lane;
@@ -46,6 +57,9 @@ struct lane {
 	__u32 ended; /* no longer counted in control.live */
 	__u32 parent; /* process that this one was forked from and has not left by an exec, 0 none:
 			 whose address space it has until it has ranges of its own */
+	__u64 born;   /* ns */
+	__u32 before; /* calls that may be open since before the lane began: their ends can come */
+	__u32 unused;
 };
 
 _Static_assert(sizeof(struct lane) == SP_LANE_BYTES, "the doorkeeper reads lanes, too");
@@ -113,7 +127,7 @@ struct {
 	__uint(max_entries, 65536);
 } control_ring SEC(".maps");
 
-/* Hash of each static site's name, by site number; 0 is no site. */
+/* SP_SITE_WORD() of each static site, by site number; 0 is no site. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -210,7 +224,12 @@ static __noinline struct stack *make_stack(struct task_struct *task, struct lane
 	}
 	st->depth = 0;
 	st->overflow = 0;
-	st->next = 0;
+	st->before = lane->before;
+	st->next = lane->before; /* the numbers below are for calls from before */
+	st->n_late = 0;
+	st->low = st->high = 0;
+	__builtin_memset(st->late, 0, sizeof(st->late));
+	__builtin_memset(st->seen, 0, sizeof(st->seen));
 	st->lane = lane->lane;
 	st->process = lane->process;
 	return st;
@@ -284,6 +303,7 @@ sp_inline void start_lane(struct task_struct *task, struct lane *lane, __u32 pro
 {
 	lane->lane = __sync_fetch_and_add(&control.lanes, 1) + 1;
 	lane->process = process ? process : __sync_fetch_and_add(&control.processes, 1) + 1;
+	lane->born = bpf_ktime_get_ns();
 	announce(task, lane, cause, parent);
 }
 

@@ -21,6 +21,10 @@ struct sched_entity {
 	__u64 sum_exec_runtime;
 } SP_KERNEL_STRUCT;
 
+struct thread_struct {
+	unsigned long fsbase; /* x86-64 */
+} SP_KERNEL_STRUCT;
+
 struct task_struct {
 	unsigned int flags; /* PF_* */
 	int pid;
@@ -30,10 +34,21 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct sched_entity se;
+	unsigned long sas_ss_sp; /* sigaltstack */
+	unsigned long sas_ss_size;
+	struct thread_struct thread;
 	char comm[16];
 } SP_KERNEL_STRUCT;
 
 #define PF_EXITING 0x4
+
+struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_end;
+	unsigned long vm_flags;
+} SP_KERNEL_STRUCT;
+
+#define VM_GROWSDOWN 0x100
 
 struct linux_binprm;
 

@@ -61,7 +61,7 @@ enum sp_call_flag {
 	SP_CALL_CLOSED_BY_EXIT = 1 << 1,  /* the thread ended inside */
 	SP_CALL_CLOSED_BY_EXEC = 1 << 2,  /* the process exec'd inside */
 	SP_CALL_OPEN_AT_END = 1 << 3,	  /* still open when the recording ended */
-	SP_CALL_CLOSED_BY_UNWINDING = 1 << 4, /* its function had returned without ending it */
+	SP_CALL_CLOSED_BY_UNWINDING = 1 << 4, /* the code that it is in was seen to have been left */
 	SP_CALL_BEGAN_BEFORE = 1 << 5,	  /* began before the recording, whose start is its start */
 };
 
@@ -141,6 +141,7 @@ enum sp_loss_cause {
 	SP_LOSS_SAMPLE_THROTTLED = 13, /* samples that the kernel did not take */
 	SP_LOSS_ARMED_LATE = 14,       /* files that ran before their probes were armed */
 	SP_LOSS_STACK_COPY = 15,       /* copies of a sample's stack */
+	SP_LOSS_LATE_END = 16,	       /* ends of calls that were closed before, by an outer end or unwinding */
 	SP_LOSS_MAX = 32, /* room for causes to come */
 };
 

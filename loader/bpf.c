@@ -232,11 +232,11 @@ bool sp_bpf_has_multi(const struct sp_bpf *b)
 	return b->prober.multi;
 }
 
-int sp_bpf_set_site(struct sp_bpf *b, unsigned site, uint64_t hash)
+int sp_bpf_set_site(struct sp_bpf *b, unsigned site, uint64_t hash, bool scope)
 {
 	if (site == 0 || site >= b->max_sites)
 		return -ENOSPC;
-	b->sites[site] = hash;
+	b->sites[site] = SP_SITE_WORD(hash, scope ? SP_SCOPE : 0);
 	return 0;
 }
 

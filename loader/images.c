@@ -219,7 +219,8 @@ static int number_sites(struct sp_images *images, struct found *f, uint32_t *ret
 		site->site = base + (uint32_t)(distance / SP_DESCRIPTOR_BYTES);
 		if (distance % SP_DESCRIPTOR_BYTES)
 			continue; /* not one of ours: the kernel will not find it either */
-		r = sp_bpf_set_site(images->bpf, site->site, site->hash);
+		r = sp_bpf_set_site(images->bpf, site->site, site->hash,
+				    site->flags & SP_SITE_LEXICAL);
 		if (r < 0)
 			return r;
 		images->sites += !(site->flags & SP_SITE_END);

@@ -6,7 +6,7 @@
  * follows from its address and the cookie); begin also has the calls skipped before it.
  * A begin takes its time as late as it can, an end as early: what is between is the region's.
  */
-#include "bpf/probes/region.bpf.h"
+#include "bpf/probes/repair.bpf.h"
 
 #define NAME_ROOM 1024
 #define TAGS_ROOM 256
@@ -94,50 +94,29 @@ sp_inline __u32 static_site(struct pt_regs *ctx)
 	return (__u32)cookie + distance / SP_DESCRIPTOR_BYTES;
 }
 
-sp_inline __u64 site_hash(__u32 site)
+/* SP_SITE_WORD() of a site, 0 if it is not known. */
+sp_inline __u64 site_word(__u32 site)
 {
-	__u64 *hash = bpf_map_lookup_elem(&sites, &site);
+	__u64 *word = bpf_map_lookup_elem(&sites, &site);
 
-	return hash ? *hash : 0;
+	return word ? *word : 0;
 }
 
-struct abandoned {
-	struct stack *st;
-	__u64 sp, now;
-};
-
-static long drop_one(__u32 index, struct abandoned *a)
+sp_inline __u32 dynamic_site(struct pt_regs *ctx, struct stack *st, __u64 hash)
 {
-	struct frame *outer = outer_frame(a->st);
+	struct name_key key = {.hash = hash, .process = st->process};
+	__u32 *known = bpf_map_lookup_elem(&names, &key);
 
-	if (!outer || outer[1].sp > a->sp)
-		return 1;
-	close_innermost(a->st, outer, a->now, SP_CALL_CLOSED_BY_UNWINDING);
-	return 0;
-}
-
-/* A full stack: the innermost calls that began no deeper on the program's stack than where it is now
- * have been left without an end (by longjmp, or by a continue in a loop). Real recursion begins ever
- * deeper, so it loses nothing here. */
-static __noinline int drop_abandoned(struct stack *st, __u64 sp)
-{
-	struct abandoned a = {.st = st, .sp = sp, .now = bpf_ktime_get_ns()};
-
-	if (!st)
-		return 0;
-	bpf_loop(SP_MAX_DEPTH, drop_one, &a, 0);
-	if (st->depth < SP_MAX_DEPTH)
-		st->overflow = 0; /* what was deeper is gone as well */
-	return 0;
+	return known ? *known : (__u32)new_name(st->process, hash, PT_REGS_PARM1(ctx));
 }
 
 sp_inline int on_begin(struct pt_regs *ctx)
 {
+	__u64 hash, id, place = PT_REGS_SP(ctx);
 	struct task_struct *task;
+	struct frame *outer, *f;
 	struct stack *st;
-	struct frame *f;
 	__u32 depth, site;
-	__u64 hash;
 
 	if (!control.enabled)
 		return 0;
@@ -148,29 +127,37 @@ sp_inline int on_begin(struct pt_regs *ctx)
 		if (!st)
 			return 0;
 	}
-	if (st->depth >= SP_MAX_DEPTH)
-		drop_abandoned(st, PT_REGS_SP(ctx));
-	depth = st->depth;
-	if (depth >= SP_MAX_DEPTH) {
-		st->overflow++;
-		lose_at(SP_LOSS_DEPTH, st->lane, 0, 1);
-		return 0;
-	}
 	hash = PT_REGS_PARM3(ctx);
 	if (hash) {
-		struct name_key key = {.hash = hash, .process = st->process};
-		__u32 *known = bpf_map_lookup_elem(&names, &key);
-
-		site = known ? *known : (__u32)new_name(st->process, hash, PT_REGS_PARM1(ctx));
+		site = dynamic_site(ctx, st, hash);
+		id = SP_NAME_ID(hash);
 	} else {
 		site = static_site(ctx);
+		id = site_word(site);
+		place |= id & SP_SCOPE;
+		id = id ? SP_NAME_ID(id) : PT_REGS_PARM2(ctx);
 	}
+	outer = outer_frame(st);
+	if (outer && PLACE_SP(outer[1].place) < place)
+		repair_begin(st, place, site);
+	depth = st->depth;
+	if (depth >= SP_MAX_DEPTH) {
+		drop_abandoned(st, place);
+		depth = st->depth;
+	}
+	if (depth >= SP_MAX_DEPTH) {
+		st->overflow++;
+		lose_at(SP_LOSS_DEPTH, st->lane, site, 1);
+		return 0;
+	}
+	if (st->before)
+		*seen_word(st, id) |= seen_bit(id);
 	barrier_var(depth);
 	f = &st->frames[depth + 1];
 	f->child = 0;
 	f->number = ++st->next;
-	f->id = hash ? hash : PT_REGS_PARM2(ctx);
-	f->sp = PT_REGS_SP(ctx);
+	f->id = id;
+	f->place = place;
 	f->site = site;
 	f->skipped = PT_REGS_PARM4(ctx);
 	f->start = bpf_ktime_get_ns();
@@ -179,54 +166,26 @@ sp_inline int on_begin(struct pt_regs *ctx)
 	return 0;
 }
 
-struct search {
-	struct stack *st;
-	__u64 hash;
-	__u32 depth; /* of the frame that is found, 0 none */
-};
-
-static long search_one(__u32 index, struct search *s)
+/* An end that is not simply that of the innermost call. */
+sp_inline void on_odd_end(struct pt_regs *ctx, struct stack *st, __u64 id, __u64 place, __u32 site,
+			  __u64 now)
 {
-	__u32 depth = s->st->depth - index;
-	struct frame *f;
+	struct edge e = {.st = st, .now = now, .id = id, .place = place, .site = site};
 
-	if (index >= s->st->depth || depth > SP_MAX_DEPTH)
-		return 1;
-	barrier_var(depth);
-	f = &s->st->frames[depth];
-	if ((f->site & SP_SITE_DYNAMIC ? f->id : site_hash(f->site)) != s->hash)
-		return 0;
-	s->depth = depth;
-	return 1;
-}
-
-/* An end whose name does not stand where the innermost begin's does: the same text elsewhere in memory
- * (another file's literal, a run-time name), or the end of an outer call, whose inner ones have then
- * lost their ends. The texts' hashes tell. */
-static __noinline int end_by_hash(struct stack *st, __u64 hash, __u64 now)
-{
-	struct search s = {.st = st, .hash = hash};
-
-	if (!st)
-		return 0;
-	if (hash)
-		bpf_loop(SP_MAX_DEPTH, search_one, &s, 0);
-	if (!s.depth) {
-		lose_at(SP_LOSS_UNMATCHED_END, st->lane, 0, 1);
-		return 0;
-	}
-	close_calls(st, s.depth, now, SP_CALL_CLOSED_BY_OUTER);
-	close_calls(st, s.depth - 1, now, 0);
-	return 0;
+	if (!repair_end(&e))
+		return;
+	if (PT_REGS_PARM3(ctx))
+		e.site = dynamic_site(ctx, st, PT_REGS_PARM3(ctx));
+	end_nothing(&e);
 }
 
 sp_inline int on_end(struct pt_regs *ctx)
 {
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = bpf_ktime_get_ns(), place = PT_REGS_SP(ctx), hash, id;
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct frame *outer;
 	struct stack *st;
-	__u64 hash;
+	__u32 site = 0;
 
 	if (!control.enabled)
 		return 0;
@@ -237,13 +196,21 @@ sp_inline int on_end(struct pt_regs *ctx)
 			return 0;
 	}
 	hash = PT_REGS_PARM3(ctx);
+	if (hash) {
+		id = SP_NAME_ID(hash);
+	} else {
+		site = static_site(ctx);
+		id = site_word(site);
+		place |= id & SP_SCOPE;
+		id = id ? SP_NAME_ID(id) : PT_REGS_PARM2(ctx);
+	}
 	outer = outer_frame(st);
-	if (st->overflow)
-		st->overflow--;
-	else if (outer && outer[1].id == (hash ? hash : PT_REGS_PARM2(ctx)))
+	/* In its place, or neither is a scope. */
+	if (outer && outer[1].id == id && !st->overflow &&
+	    (outer[1].place == place || !((outer[1].place | place) & SP_SCOPE)))
 		close_innermost(st, outer, now, 0);
 	else
-		end_by_hash(st, hash ? hash : site_hash(static_site(ctx)), now);
+		on_odd_end(ctx, st, id, place, site, now);
 	return 0;
 }
 

@@ -10,6 +10,7 @@ SEC("tp_btf/sched_process_fork")
 int BPF_PROG(sp_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct lane *from = bpf_task_storage_get(&lanes, parent, 0, 0);
+	struct stack *st = stack_of(parent, parent->pid);
 	struct lane *lane;
 	void *has_space;
 	bool thread;
@@ -26,6 +27,8 @@ int BPF_PROG(sp_fork, struct task_struct *parent, struct task_struct *child)
 	/* What has no ranges yet has those of its parent, which may be the same. */
 	has_space = bpf_map_lookup_elem(&spaces, &from->process);
 	lane->parent = thread || !has_space ? from->parent : from->process;
+	/* A new thread is in no region; a new process is where its parent is. */
+	lane->before = !thread && st ? st->depth : 0;
 	start_lane(child, lane, thread ? from->process : 0, thread ? SP_TASK_CLONE : SP_TASK_FORK,
 		   from->process);
 	return 0;
@@ -47,6 +50,7 @@ int BPF_PROG(sp_exec, struct task_struct *task, int old_pid, struct linux_binprm
 	before = lane->process;
 	lane->hidden = 0;
 	lane->parent = 0;
+	lane->before = 0;
 	start_lane(task, lane, 0, SP_TASK_EXEC, before);
 	return 0;
 }
@@ -123,6 +127,7 @@ sp_inline void find(struct task_struct *task)
 	}
 	__sync_fetch_and_add(&control.live, 1);
 	lane->hidden = *target == SP_TARGET_HIDDEN;
+	lane->before = SP_MAX_DEPTH;
 	start_lane(task, lane, first ? first->process : 0, SP_TASK_FOUND, 0);
 	if (task->flags & PF_EXITING)
 		end_lane(lane); /* perhaps it had none yet when its exit was seen */

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+ *
+ * repair.bpf.h - what becomes of calls whose end does not come, and of ends that have no call.
+ *
+ * The evidence: a call is known by its region, by the program's stack pointer at its begin, and by whether
+ * it is a scope, whose end its function cannot return without, or free. Invariants: a free call is closed
+ * by nothing but its end, the end of a call around it, or the end of the thread, the program or the
+ * recording; only on a full stack by where the stack pointer is. A scope is also closed at the first edge
+ * from which its function is seen to have returned: above it on the same stack. "Same" is proven, not
+ * assumed, since a signal's stack or a fiber may lie anywhere: the range of the thread's own stack is known
+ * from the kernel (the main thread's mapping grows down; another thread's holds its control block above
+ * the stack), that of the signal stack, too, and nothing else counts. Where it is in doubt the call stays
+ * open: closing late is better than closing what runs.
+ */
+#ifndef SP_BPF_REPAIR_H
+#define SP_BPF_REPAIR_H
+
+#include "bpf/probes/region.bpf.h"
+
+/* The edge that a program is at. */
+struct edge {
+	struct stack *st;
+	__u64 now;
+	__u64 id;
+	__u64 place; /* as in a frame */
+	__u64 low;   /* on the same stack is what lies from here to `place`, … */
+	__u64 hole, hole_bytes; /* … but for the signal stack */
+	__u32 site;
+	__u32 keep;  /* calls that stay open */
+	__u32 found; /* depth of what was searched for, 0 none */
+};
+
+#define PLACE_SP(place) ((place) & ~7ull)
+
+struct vma_range {
+	__u64 start, end, flags;
+};
+
+static long see_vma(struct task_struct *task, struct vm_area_struct *vma, struct vma_range *ret)
+{
+	ret->start = vma->vm_start;
+	ret->end = vma->vm_end;
+	ret->flags = vma->vm_flags;
+	return 0;
+}
+
+/* Learns the range of the stack that the edge is on, if it is the thread's own. */
+static __noinline int learn_stack(struct stack *st, __u64 sp)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct vma_range vma = {};
+	__u64 fs = 0;
+
+	if (!st || bpf_find_vma(task, sp, see_vma, &vma, 0))
+		return 0; /* or another thread is just changing the mappings: in doubt */
+	if (bpf_core_field_exists(task->thread.fsbase))
+		fs = BPF_CORE_READ(task, thread.fsbase);
+	if (vma.flags & VM_GROWSDOWN) {
+		st->low = vma.start;
+		st->high = vma.end;
+	} else if (sp < fs && fs < vma.end) {
+		st->low = vma.start;
+		st->high = fs;
+	}
+	return 0;
+}
+
+/* Sets the range of addresses that are surely on the stack that the edge is on; empty where unknown. */
+sp_inline void find_stack(struct edge *e)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct stack *st = e->st;
+	struct frame *outer = outer_frame(st);
+	__u64 sp = PLACE_SP(e->place);
+
+	e->hole = task->sas_ss_sp;
+	e->hole_bytes = task->sas_ss_size;
+	e->low = sp;
+	if (sp - e->hole < e->hole_bytes) {
+		e->low = e->hole;
+		e->hole_bytes = 0;
+		return;
+	}
+	if (sp < st->low || sp >= st->high || (outer && PLACE_SP(outer[1].place) < st->low))
+		learn_stack(st, sp);
+	if (sp >= st->low && sp < st->high)
+		e->low = st->low;
+}
+
+/* Whether the function of a call has returned. */
+sp_inline bool is_dead(const struct edge *e, const struct frame *f)
+{
+	__u64 sp = PLACE_SP(f->place);
+
+	return f->place & SP_SCOPE && sp >= e->low && sp < PLACE_SP(e->place) &&
+	       sp - e->hole >= e->hole_bytes;
+}
+
+static long close_broken(__u32 index, struct edge *e)
+{
+	struct stack *st = e->st;
+	struct frame *outer = outer_frame(st);
+	__u32 flag;
+
+	if (!outer || st->depth <= e->keep)
+		return 1;
+	flag = is_dead(e, outer + 1) ? SP_CALL_CLOSED_BY_UNWINDING : SP_CALL_CLOSED_BY_OUTER;
+	st->late[st->n_late++ & (SP_LATE_ENDS - 1)] = outer[1].id;
+	st->overflow = 0; /* what was deeper is gone as well */
+	close_innermost(st, outer, e->now, flag);
+	return 0;
+}
+
+/* Closes all but @keep, as the end of a call around them does. */
+sp_inline void close_inner(struct edge *e, __u32 keep)
+{
+	e->keep = keep;
+	bpf_loop(SP_MAX_DEPTH, close_broken, e, 0);
+}
+
+static long search_dead(__u32 index, struct edge *e)
+{
+	__u32 depth = index + 1;
+
+	if (index >= e->st->depth || depth > SP_MAX_DEPTH)
+		return 1;
+	barrier_var(depth);
+	if (!is_dead(e, &e->st->frames[depth]))
+		return 0;
+	e->found = depth;
+	return 1;
+}
+
+/* Closes the outermost scope whose function has returned, and what was open in it. */
+sp_inline void close_dead(struct edge *e)
+{
+	bpf_loop(SP_MAX_DEPTH, search_dead, e, 0);
+	if (e->found)
+		close_inner(e, e->found - 1);
+	e->found = 0;
+}
+
+static long search_again(__u32 index, struct edge *e)
+{
+	__u32 depth = e->st->depth - index;
+	struct frame *f;
+
+	if (index >= e->st->depth || depth > SP_MAX_DEPTH)
+		return 1;
+	barrier_var(depth);
+	f = &e->st->frames[depth];
+	if (PLACE_SP(f->place) > PLACE_SP(e->place))
+		return 1;
+	if (f->site != e->site || f->place != e->place)
+		return 0;
+	e->found = depth;
+	return 1;
+}
+
+/* A begin that is higher on the stack than the innermost call, or that of a scope and as high. Where the
+ * same scope begins again in the same frame, its last call was left: its end has no other way to be
+ * missing. */
+static __noinline int repair_begin(struct stack *st, __u64 place, __u32 site)
+{
+	struct edge e = {.st = st, .place = place, .site = site};
+
+	if (!st)
+		return 0;
+	e.now = bpf_ktime_get_ns();
+	find_stack(&e);
+	close_dead(&e);
+	if (!(place & SP_SCOPE))
+		return 0;
+	bpf_loop(SP_MAX_DEPTH, search_again, &e, 0);
+	if (!e.found)
+		return 0;
+	e.place += 8; /* what began here is gone, too */
+	close_inner(&e, e.found - 1);
+	return 0;
+}
+
+static long drop_one(__u32 index, struct edge *e)
+{
+	struct stack *st = e->st;
+	struct frame *outer = outer_frame(st);
+
+	if (!outer || PLACE_SP(outer[1].place) > PLACE_SP(e->place))
+		return 1;
+	st->late[st->n_late++ & (SP_LATE_ENDS - 1)] = outer[1].id;
+	st->overflow = 0;
+	close_innermost(st, outer, e->now, SP_CALL_CLOSED_BY_UNWINDING);
+	return 0;
+}
+
+/* A full stack: the innermost calls that began no deeper on the program's stack than where it is now
+ * have been left without an end (by longjmp, or by a continue in a loop). Real recursion begins ever
+ * deeper, so it loses nothing here. */
+static __noinline int drop_abandoned(struct stack *st, __u64 sp)
+{
+	struct edge e = {.st = st, .place = sp};
+
+	if (!st)
+		return 0;
+	e.now = bpf_ktime_get_ns();
+	bpf_loop(SP_MAX_DEPTH, drop_one, &e, 0);
+	return 0;
+}
+
+static long search_exact(__u32 index, struct edge *e)
+{
+	__u32 depth = e->st->depth - index;
+	struct frame *f;
+
+	if (index >= e->st->depth || depth > SP_MAX_DEPTH)
+		return 1;
+	barrier_var(depth);
+	f = &e->st->frames[depth];
+	if (f->id != e->id || f->place != e->place || (e->place & SP_SCOPE && f->site != e->site))
+		return 0;
+	e->found = depth;
+	return 1;
+}
+
+static long search_name(__u32 index, struct edge *e)
+{
+	__u32 depth = e->st->depth - index;
+	struct frame *f;
+
+	if (index >= e->st->depth || depth > SP_MAX_DEPTH)
+		return 1;
+	barrier_var(depth);
+	f = &e->st->frames[depth];
+	if (f->id != e->id || (f->place ^ e->place) & SP_SCOPE)
+		return 0;
+	e->found = depth;
+	return 1;
+}
+
+sp_inline __u64 *seen_word(struct stack *st, __u64 id)
+{
+	return &st->seen[(id >> 9) & (SP_SEEN_WORDS - 1)];
+}
+
+sp_inline __u64 seen_bit(__u64 id)
+{
+	return 1ull << ((id >> 3) & 63);
+}
+
+/* The end of a call that was open when the lane began: all that the lane has recorded was inside of it. */
+static __noinline int end_before(struct stack *st, __u32 site, __u64 now)
+{
+	struct lane *lane = bpf_task_storage_get(&lanes, bpf_get_current_task_btf(), 0, 0);
+	struct queue_slot *slot;
+	__u64 word;
+
+	if (!st || !lane)
+		return 0;
+	slot = next_slot(&word);
+	if (!slot) {
+		lose_at(SP_LOSS_CALL_RING_FULL, st->lane, site, 1);
+	} else {
+		slot->call.head.type = SP_EV_call;
+		slot->call.head.flags = SP_CALL_WITH_DEPTH(SP_CALL_BEGAN_BEFORE, 0);
+		slot->call.head.lane = st->lane;
+		slot->call.start = lane->born;
+		slot->call.end = now;
+		slot->call.child = st->frames[0].child;
+		slot->call.number = st->before;
+		slot->call.parent = 0;
+		slot->call.site = site;
+		slot->call.skipped = 0;
+		__sync_lock_test_and_set(&slot->word, word);
+	}
+	st->frames[0].child = now - lane->born;
+	st->before--;
+	return 0;
+}
+
+/* Takes one away of the calls of the region that were closed before their ends came. */
+sp_inline bool take_late(struct stack *st, __u64 id)
+{
+	for (int i = 0; i < SP_LATE_ENDS; i++)
+		if (st->late[i] == id) {
+			st->late[i] = 0;
+			return true;
+		}
+	return false;
+}
+
+/* An end that has nothing to end. It can be that of a call from before the recording where nothing else
+ * is open, if it is a scope's, which never comes without its begin, or if the thread has not begun that
+ * region since; else it is a mistake. */
+sp_inline void end_nothing(struct edge *e)
+{
+	struct stack *st = e->st;
+
+	if (take_late(st, e->id)) {
+		lose_at(SP_LOSS_LATE_END, st->lane, e->site, 1);
+		return;
+	}
+	if (st->before && e->place & SP_SCOPE && e->low < PLACE_SP(e->place))
+		close_inner(e, 0);
+	if (st->before && !st->depth &&
+	    (e->place & SP_SCOPE || !(*seen_word(st, e->id) & seen_bit(e->id))))
+		end_before(st, e->site, e->now);
+	else
+		lose_at(SP_LOSS_UNMATCHED_END, st->lane, e->site, 1);
+}
+
+/* True if the end is one of the calls beyond the limit. Those of scopes are told from recorded ones by
+ * place and region; of others the innermost ends first, unless the stack is above them. */
+sp_inline bool end_overflow(struct edge *e)
+{
+	struct stack *st = e->st;
+	struct frame *outer = outer_frame(st);
+
+	if (!st->overflow || !outer)
+		return false;
+	if (e->place & SP_SCOPE)
+		bpf_loop(SP_MAX_DEPTH, search_exact, e, 0);
+	if (!e->found && (PLACE_SP(e->place) <= PLACE_SP(outer[1].place) ||
+			  !(outer[1].place & SP_SCOPE))) {
+		st->overflow--;
+		return true;
+	}
+	st->overflow = 0;
+	return false;
+}
+
+/* Ends what an end can end; 1 if there is nothing. */
+static __noinline int repair_end(struct edge *e)
+{
+	struct stack *st;
+	struct frame *outer;
+
+	if (!e)
+		return 0;
+	st = e->st;
+	if (!st || end_overflow(e))
+		return 0;
+	find_stack(e);
+	if (!e->found)
+		bpf_loop(SP_MAX_DEPTH, search_exact, e, 0);
+	if (!e->found) {
+		close_dead(e);
+		bpf_loop(SP_MAX_DEPTH, search_name, e, 0);
+	}
+	if (!e->found)
+		return 1;
+	close_inner(e, e->found);
+	outer = outer_frame(st);
+	if (outer)
+		close_innermost(st, outer, e->now, 0);
+	return 0;
+}
+
+#endif
