@@ -162,6 +162,9 @@ static const struct {
 	[SP_LOSS_STACK_COPY] = {"stack copy ring full",
 				"these samples have the stack that the kernel side found: sample less "
 				"often (-F), or copy less (--stacks dwarf,BYTES)"},
+	[SP_LOSS_LATE_END] = {"end that came too late",
+			      "its call had been closed, by the end of one around it or because its "
+			      "function was left"},
 	[SP_LOSS_SAMPLE_THROTTLED] = {"sample not taken",
 				      "the kernel throttled sampling: use a lower -F"},
 };

@@ -141,7 +141,7 @@ enum sp_loss_cause {
 	SP_LOSS_SAMPLE_THROTTLED = 13, /* samples that the kernel did not take */
 	SP_LOSS_ARMED_LATE = 14,       /* files that ran before their probes were armed */
 	SP_LOSS_STACK_COPY = 15,       /* copies of a sample's stack */
-	SP_LOSS_LATE_END = 16,	       /* ends of calls that were closed before, by an outer end or unwinding */
+	SP_LOSS_LATE_END = 19,	       /* ends of calls that were closed before, by an outer end or unwinding */
 	SP_LOSS_MAX = 32, /* room for causes to come */
 };
 

@@ -77,11 +77,14 @@ submit:
 }
 
 /* The stack of a thread that has none yet; NULL for a thread that is not traced. */
-static __noinline struct stack *first_region(struct task_struct *task)
+static __noinline struct stack *first_region(struct task_struct *task, __u64 sp)
 {
 	struct lane *lane = bpf_task_storage_get(&lanes, task, 0, 0);
+	struct stack *st = lane ? make_stack(task, lane) : NULL;
 
-	return lane ? make_stack(task, lane) : NULL;
+	/* Not when it is needed: another thread may be changing the mappings then. */
+	learn_stack(st, sp);
+	return st;
 }
 
 /* Number of a static descriptor's site. Cheap, since it looks nothing up: a number that the recorder
@@ -123,7 +126,7 @@ sp_inline int on_begin(struct pt_regs *ctx)
 	task = bpf_get_current_task_btf();
 	st = stack_of(task, task->pid);
 	if (!st) {
-		st = first_region(task);
+		st = first_region(task, place);
 		if (!st)
 			return 0;
 	}
@@ -191,7 +194,7 @@ sp_inline int on_end(struct pt_regs *ctx)
 		return 0;
 	st = stack_of(task, task->pid);
 	if (!st) {
-		st = first_region(task); /* to count the end */
+		st = first_region(task, place); /* to count the end */
 		if (!st)
 			return 0;
 	}

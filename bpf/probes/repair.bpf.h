@@ -16,6 +16,7 @@
 #define SP_BPF_REPAIR_H
 
 #include "bpf/probes/region.bpf.h"
+#include "bpf/probes/stack_range.bpf.h"
 
 /* The edge that a program is at. */
 struct edge {
@@ -31,39 +32,6 @@ struct edge {
 };
 
 #define PLACE_SP(place) ((place) & ~7ull)
-
-struct vma_range {
-	__u64 start, end, flags;
-};
-
-static long see_vma(struct task_struct *task, struct vm_area_struct *vma, struct vma_range *ret)
-{
-	ret->start = vma->vm_start;
-	ret->end = vma->vm_end;
-	ret->flags = vma->vm_flags;
-	return 0;
-}
-
-/* Learns the range of the stack that the edge is on, if it is the thread's own. */
-static __noinline int learn_stack(struct stack *st, __u64 sp)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct vma_range vma = {};
-	__u64 fs = 0;
-
-	if (!st || bpf_find_vma(task, sp, see_vma, &vma, 0))
-		return 0; /* or another thread is just changing the mappings: in doubt */
-	if (bpf_core_field_exists(task->thread.fsbase))
-		fs = BPF_CORE_READ(task, thread.fsbase);
-	if (vma.flags & VM_GROWSDOWN) {
-		st->low = vma.start;
-		st->high = vma.end;
-	} else if (sp < fs && fs < vma.end) {
-		st->low = vma.start;
-		st->high = fs;
-	}
-	return 0;
-}
 
 /* Sets the range of addresses that are surely on the stack that the edge is on; empty where unknown. */
 sp_inline void find_stack(struct edge *e)

@@ -15,6 +15,7 @@
 #include "userspace/base/units.h"
 
 #define MOST 3 /* regions that a sentence names */
+#define BEGAN_BEFORE 5
 
 static const char *const reasons[SP_CUT_KINDS] = {
 	"ended with the region around %s: an early return, or a missing end",
@@ -22,9 +23,10 @@ static const char *const reasons[SP_CUT_KINDS] = {
 	"ended when %s process executed another program",
 	"%s still open when the recording ended: cut there",
 	"ended when %s function was seen to have returned",
+	"began before the recording: cut there",
 };
 static const char *const words[SP_CUT_KINDS][2] = {
-	{"it", "them"}, {"its", "their"}, {"its", "their"}, {"was", "were"}, {"its", "their"},
+	{"it", "them"}, {"its", "their"}, {"its", "their"}, {"was", "were"}, {"its", "their"}, {"", ""},
 };
 
 void sp_cuts_free(struct sp_cuts *cuts)
@@ -109,8 +111,9 @@ char *sp_cuts_tell(const struct sp_cuts *cuts, unsigned kind, int *ret_r)
 		*ret_r = -ENOMEM;
 		return NULL;
 	}
-	fprintf(out, "%s call%s had no end of %s own and ", sp_show_count(sum).text,
-		sum == 1 ? "" : "s", sum == 1 ? "its" : "their");
+	fprintf(out, "%s call%s ", sp_show_count(sum).text, sum == 1 ? "" : "s");
+	if (kind != BEGAN_BEFORE)
+		fprintf(out, "had no end of %s own and ", sum == 1 ? "its" : "their");
 	fprintf(out, reasons[kind], words[kind][sum != 1]);
 	for (size_t i = 0; i < n && i < MOST; i++)
 		fprintf(out, "%s%s \xc3\x97 %s", i ? ", " : " (", sp_show_count(list[i].count).text,

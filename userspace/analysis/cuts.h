@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * cuts.h - calls without an end of their own: how many of which regions, and why.
+ * cuts.h - calls without a begin or an end of their own: how many of which regions, and why.
  *
- * The recorder supplies their ends (SP_CALL_* of wire.h), so they are in every statistic with a
+ * The recorder supplies it (SP_CALL_* of wire.h), so they are in every statistic with a
  * length that may not be that of a real call. Readers of a report must be told so. Regions are told
  * apart by name. A call with several flags counts once, for the lowest of them.
  */
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SP_CUT_KINDS 5 /* the bits 0 to 4 of a call's flags */
+#define SP_CUT_KINDS 6 /* the bits 0 to 5 of a call's flags */
 
 struct sp_pool;
 
@@ -24,7 +24,7 @@ struct sp_cuts {
 	size_t n, room;
 };
 
-/* Why, as the number of a bit; -1: the call had an end of its own. */
+/* Why, as the number of a bit; -1: the call had a begin and an end of its own. */
 static inline int sp_cut_kind(uint16_t flags)
 {
 	unsigned bits = flags & ((1u << SP_CUT_KINDS) - 1);

@@ -62,6 +62,7 @@ void sp_recording_free(struct sp_recording *rec)
 	free(rec->kernel_symbols);
 	free(rec->unwind_facts);
 	free(rec->units);
+	free(rec->befores);
 	sp_idmap_free(&rec->lane_by_id);
 	sp_idmap_free(&rec->process_by_number);
 	sp_idmap_free(&rec->site_by_number);
@@ -200,6 +201,11 @@ static int add_call(struct sp_recording *rec, const struct sp_event *event)
 	rec->open_calls += !!(call->head.flags & SP_CALL_OPEN_AT_END);
 	lane->calls++;
 	site->calls++;
+	if (call->head.flags & SP_CALL_BEGAN_BEFORE) {
+		r = sp_recording_add_before(rec, call);
+		if (r < 0)
+			return r;
+	}
 	if (!lane->first || call->start < lane->first)
 		lane->first = call->start;
 	sp_recording_note_time(rec, call->start, call->end);

@@ -64,6 +64,13 @@ struct sp_site {
 	int64_t line;				   /* -1 unknown */
 	const char *name, *file, *tags, *function; /* name NULL: never described */
 	uint64_t calls, samples;
+	bool is_end; /* where a region ends: no call comes from it but those that began before */
+};
+
+/* A call that was open when its lane began (SP_CALL_BEGAN_BEFORE). */
+struct sp_before {
+	uint32_t lane, site; /* indices */
+	uint64_t end, number;
 };
 
 struct sp_region {
@@ -148,9 +155,11 @@ struct sp_recording {
 	struct sp_meta *meta;
 	struct sp_kernel_symbol *kernel_symbols;
 	struct sp_unwind_fact *unwind_facts;
+	struct sp_before *befores; /* after resolve by lane, end */
 	struct sp_unit *units; /* in order of job, ranked before other, rank */
 	size_t n_lanes, n_processes, n_sites, n_regions, n_images, n_segments, n_maps, n_losses,
-		n_clocks, n_meta, n_kernel_symbols, n_unwind_facts, n_units;
+		n_clocks, n_meta, n_kernel_symbols, n_unwind_facts, n_units,
+		n_befores;
 	uint64_t calls, samples, first_time, last_time;
 	uint64_t made_up_lanes; /* lanes whose task event was lost */
 	uint64_t unknown_sites, unknown_site_calls;
@@ -165,7 +174,7 @@ struct sp_recording {
 	/* Room and indices. */
 	size_t lanes_room, processes_room, sites_room, regions_room, images_room, segments_room,
 		maps_room, losses_room, clocks_room, meta_room, kernel_symbols_room,
-		unwind_facts_room, units_room;
+		unwind_facts_room, units_room, befores_room;
 	struct sp_idmap lane_by_id, process_by_number, site_by_number, loss_by_key, image_by_number;
 };
 
@@ -189,6 +198,10 @@ static inline uint32_t sp_recording_site(const struct sp_recording *recording, u
 {
 	return sp_idmap_get(&recording->site_by_number, number);
 }
+
+/* The innermost of the lane's calls from before that were open at @time, NULL none, and how many were. */
+const struct sp_before *sp_recording_before(const struct sp_recording *recording, uint32_t lane,
+					    uint64_t time, uint32_t *ret_depth);
 
 /* The map that held an address of a process at a time, SP_NONE unknown. Maps of the process itself
  * come first, then those that it was forked with; the latest of several that cover the address; one

@@ -17,6 +17,10 @@ sp_recording_taker sp_recording_add_site, sp_recording_add_dynamic_site, sp_reco
 	sp_recording_add_clock, sp_recording_add_meta, sp_recording_add_end,
 	sp_recording_add_kernel_symbol, sp_recording_add_archived, sp_recording_add_unwind_table;
 
+/* Notes a call that began before its lane did; puts them in order, for sp_recording_before(). */
+int sp_recording_add_before(struct sp_recording *recording, const struct sp_ev_call *call);
+void sp_recording_sort_befores(struct sp_recording *recording);
+
 /* Puts the kernel's symbols in order, for sp_recording_find_kernel_symbol(). */
 void sp_recording_sort_kernel_symbols(struct sp_recording *recording);
 

@@ -45,10 +45,14 @@ int sp_recording_add_site(struct sp_recording *rec, const struct sp_event *event
 {
 	const struct sp_ev_site *ev = (const struct sp_ev_site *)event->head;
 
-	/* Where a region ends is no place that calls come from. */
-	if (ev->flags & SP_SITE_END)
-		return 0;
-	return describe_site(rec, event, ev->site, ev->image, ev->line);
+	struct sp_site *site;
+	int r = describe_site(rec, event, ev->site, ev->image, ev->line);
+
+	if (r == 0)
+		r = sp_recording_ensure_site(rec, ev->site, &site);
+	if (r == 0)
+		site->is_end = ev->flags & SP_SITE_END;
+	return r;
 }
 
 int sp_recording_add_dynamic_site(struct sp_recording *rec, const struct sp_event *event)

@@ -296,25 +296,27 @@ static const char *name_unknown(struct sp_recording *rec, const struct sp_site *
 	return sp_pool_add(rec->strings, name);
 }
 
-static int pool_sites(struct sp_recording *rec)
+/* Makes the regions of the sites at the ends of regions, or of all others. Ends that no call names make
+ * none: the region may be of another recording. */
+static int pool_some(struct sp_recording *rec, const uint32_t *order, struct sp_idmap *by_name,
+		     bool ends)
 {
-	sp_cleanup(sp_freep) uint32_t *order = sorted_indices(rec->n_sites, by_number, rec->sites);
-	struct sp_idmap by_name = {0};
-	int r = order ? 0 : -ENOMEM;
+	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < rec->n_sites; i++) {
 		struct sp_site *site = &rec->sites[order[i]];
-		const char *name = site->name ? site->name : name_unknown(rec, site);
 		struct sp_region *region;
+		const char *name;
 
-		if (!name) {
-			r = -ENOMEM;
-			break;
-		}
+		if (site->is_end != ends)
+			continue;
+		name = site->name ? site->name : name_unknown(rec, site);
+		if (!name)
+			return -ENOMEM;
 		site->name = name;
 		/* Equal strings of the pool have one address. */
-		site->region = sp_idmap_get(&by_name, (uintptr_t)name);
-		if (site->region != SP_NONE)
+		site->region = sp_idmap_get(by_name, (uintptr_t)name);
+		if (site->region != SP_NONE || (ends && !site->calls && !site->samples))
 			continue;
 		site->region = (uint32_t)rec->n_regions;
 		if (rec->n_regions >= SP_PROFILE_MAX_REGIONS)
@@ -325,8 +327,19 @@ static int pool_sites(struct sp_recording *rec)
 		else
 			*region = (struct sp_region){name, order[i]};
 		if (r == 0)
-			r = sp_idmap_set(&by_name, (uintptr_t)name, site->region);
+			r = sp_idmap_set(by_name, (uintptr_t)name, site->region);
 	}
+	return r;
+}
+
+static int pool_sites(struct sp_recording *rec)
+{
+	sp_cleanup(sp_freep) uint32_t *order = sorted_indices(rec->n_sites, by_number, rec->sites);
+	struct sp_idmap by_name = {0};
+	int r = order ? pool_some(rec, order, &by_name, false) : -ENOMEM;
+
+	if (r == 0)
+		r = pool_some(rec, order, &by_name, true);
 	sp_idmap_free(&by_name);
 	return r;
 }
@@ -349,5 +362,6 @@ int sp_recording_resolve(struct sp_recording *rec)
 	if (r == 0)
 		r = sp_recording_sort_maps(rec);
 	sp_recording_sort_kernel_symbols(rec);
+	sp_recording_sort_befores(rec);
 	return r;
 }

@@ -184,18 +184,31 @@ static int read_tables(struct sp_finalizer *fin, struct sp_journal *journal, str
 
 /* ---- pass 2: calls and samples ---- */
 
+/* The site that a call or a sample is shown with: of one that is known by its end, the region's. */
+static uint32_t begin_of(const struct sp_recording *rec, uint32_t site)
+{
+	return site != SP_NONE && rec->sites[site].is_end ? rec->regions[rec->sites[site].region].site
+							  : site;
+}
+
 static int sort_call(struct sp_finalizer *fin, const struct sp_ev_call *call)
 {
 	const struct sp_recording *rec = fin->recording;
 	uint32_t lane = sp_recording_lane(rec, call->head.lane);
-	uint32_t site = sp_recording_site(rec, call->site);
+	uint32_t site = begin_of(rec, sp_recording_site(rec, call->site));
 	uint64_t start = call->start & INT64_MAX, end = call->end & INT64_MAX;
 	uint32_t depth = SP_CALL_DEPTH(call->head.flags), flags = SP_CALL_FLAGS(call->head.flags);
+	const struct sp_before *around;
 	struct sp_record record;
-	uint64_t unit;
+	uint64_t unit, parent = call->parent;
+	uint32_t more;
 
 	if (lane == SP_NONE || site == SP_NONE)
 		return -EIO; /* the journal changed since the first pass */
+	around = sp_recording_before(rec, lane, call->end + !!(flags & SP_CALL_BEGAN_BEFORE), &more);
+	if (around && !parent)
+		parent = around->number;
+	depth = depth + more < UINT16_MAX ? depth + more : UINT16_MAX;
 	unit = rec->processes[rec->lanes[lane].process].unit;
 	fin->result->reversed += end < start;
 	record = (struct sp_record){{
@@ -205,7 +218,7 @@ static int sort_call(struct sp_finalizer *fin, const struct sp_ev_call *call)
 		[SP_CW_NUMBER] = call->number << 1 | !!(call->head.flags & SP_CALL_OPEN_AT_END),
 		[SP_CW_LENGTH] = end < start ? 0 : end - start,
 		[SP_CW_CHILD] = call->child,
-		[SP_CW_PARENT] = call->parent,
+		[SP_CW_PARENT] = parent,
 		[SP_CW_SITE] = (uint64_t)site << 32 | call->skipped,
 	}};
 	return sp_extsort_add(fin->calls, &record);
@@ -216,7 +229,7 @@ int sp_finalizer_sort_sample(struct sp_finalizer *fin, const struct sp_ev_sample
 {
 	const struct sp_recording *rec = fin->recording;
 	uint32_t lane = sample->head.lane ? sp_recording_lane(rec, sample->head.lane) : SP_NONE;
-	uint32_t site = sample->site ? sp_recording_site(rec, sample->site) : SP_NONE;
+	uint32_t site = sample->site ? sp_recording_site(rec, sample->site) : SP_NONE, depth;
 	uint32_t process = lane != SP_NONE ? rec->lanes[lane].process
 					   : sp_idmap_get(&rec->process_by_number, sample->process);
 	uint64_t frames =
@@ -224,16 +237,25 @@ int sp_finalizer_sort_sample(struct sp_finalizer *fin, const struct sp_ev_sample
 	uint64_t kernel = sample->kernel_frames < frames ? sample->kernel_frames : frames;
 	uint64_t end = sample->stack_end <= UINT8_MAX ? sample->stack_end : SP_STACK_UNKNOWN;
 	uint64_t thread = lane == SP_NONE ? SP_NONE : rec->lanes[lane].thread;
+	const struct sp_before *around = NULL;
+	uint64_t number = sample->number;
 	struct sp_record record;
 	int r;
 
 	if (process == SP_NONE)
 		return -EIO;
+	if (!number && lane != SP_NONE)
+		around = sp_recording_before(rec, lane, sample->time, &depth);
+	if (around) {
+		number = around->number;
+		site = around->site;
+	}
+	site = begin_of(rec, site);
 	record = (struct sp_record){{
 		[SP_SW_UNIT] = (uint64_t)rec->processes[process].unit << 32,
 		[SP_SW_TIME] = sample->time,
 		[SP_SW_LANE] = thread << 32 | end << 16 | sample->head.flags,
-		[SP_SW_NUMBER] = sample->number,
+		[SP_SW_NUMBER] = number,
 		[SP_SW_IP] = sample->ip,
 		[SP_SW_STACK] = sp_scratch_bytes(fin->stacks),
 		[SP_SW_FRAMES] = (uint64_t)process << 32 | kernel << 16 | frames,

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""mistakes.py - programs that use regions wrongly: early returns, longjmp, exceptions, threads and processes
+that end or exec inside, ends that are missing, doubled, of another region or late, pairs over functions,
+signal stacks and fibers, more depth than there is room for. Random ones, whose every call, parent, flag,
+time and count is known from their logs (a few seeds; hundreds with SP_TEST_FULL=1), and each mistake by itself."""
+import os
+import sys
+
+sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
+from e2e import (SOURCE, check, contains, equal, good, main, need_root, need_scope_profiler, need_tool, report, run,
+                 trace)
+
+need_root()
+need_tool("gcc", "g++")
+need_scope_profiler()
+import mistakes_truth as truth
+from mistakes_program import NAMES, Program
+from recording import Profile, text
+
+SEEDS = range(1, 301 if os.environ.get("SP_TEST_FULL") == "1" else 7)
+FIRST = int(os.environ.get("SP_MISTAKES_SEED", "0"))
+
+
+def build(into, source, name, cxx, *options):
+    path = into / f"{name}.{'cpp' if cxx else 'c'}"
+    path.write_text(source)
+    good(["g++" if cxx else "gcc", "-D_GNU_SOURCE", "-g", "-Wall", "-Wno-unused-function", *options, f"-I{SOURCE}", path,
+          "-o", into / name, "-pthread"])
+    return into / name
+
+
+def sums(profile):
+    found = {}
+    for cause, count in zip(text(profile.losses.get("cause", [])), profile.losses.get("count", [])):
+        found[cause] = found.get(cause, 0) + int(count)
+    return found
+
+
+def compare_lane(what, profile, rows, lane):
+    """Each call of a thread, in order of entry."""
+    rows = sorted(rows, key=lambda row: int(profile.id[row]))
+    number = [int(profile.id[row]) & (1 << 40) - 1 for row in rows]
+    wanted = sorted(lane.done, key=lambda call: call.number)
+    seen = [(n, profile.names[profile.region[row]], int(profile.flags[row]), int(profile.parent[row]) & (1 << 40) - 1
+             if profile.parent[row] >= 0 else 0, int(profile.depth[row])) for n, row in zip(number, rows)]
+    right = [(c.number, NAMES[c.name], c.flags, c.parent, c.depth) for c in wanted]
+    if not check(len(seen) == len(right), f"{what}: {len(seen)} calls, not {len(right)}"):
+        print("first difference:", next(((a, b) for a, b in zip(seen, right) if a != b), None))
+        return
+    for one, other, call, row in zip(seen, right, wanted, rows):
+        if not check(one == other, f"{what}: call (number, region, flags, parent, depth) is {one}, not {other}, begun at line "
+                     f"{call.entry.line}"):
+            return
+        start, end = int(profile.start[row]), int(profile.end[row])
+        first = call.entry.before if not call.flags & truth.BEFORE else 0
+        check(first <= start <= call.entry.after, f"{what}: {one} starts at {start}, not in {first}..{call.entry.after}")
+        check(call.end_first <= end <= call.end_last, f"{what}: {one} ends at {end}, not in {call.end_first}..{call.end_last}")
+    children = {}
+    for row in rows:
+        parent = int(profile.parent[row])
+        children[parent] = children.get(parent, 0) + int(profile.end[row] - profile.start[row])
+    for row in rows:
+        equal(int(profile.child[row]), children.get(int(profile.id[row]), 0), f"{what}: time of the children of {row}")
+
+
+def one_seed(into, seed, totals):
+    cxx = seed % 3 == 0
+    what = f"seed {seed}"
+    program = build(into, Program(seed, cxx).text(), f"p{seed}", cxx, ["-O2", "-O1", "-O3", "-O0"][seed % 4])
+    done = trace("-F", "0", "-o", into / "out", "--", program, into / "log")
+    if not equal(done.returncode, 0, f"{what}: status"):
+        print(done.stderr)
+        return
+    lanes = [lane for lane in truth.read(into / "log", NAMES)]
+    profile = Profile(into / f"out/p{seed}_rank00000.h5")
+    by_thread = {}
+    for row, thread in enumerate(profile.thread.tolist()):
+        by_thread.setdefault(thread, []).append(row)
+    wanted = [lane for lane in lanes if lane.done]
+    by_tid = {}
+    for thread in sorted(by_thread, key=lambda t: min(profile.end[r] for r in by_thread[t])):
+        by_tid.setdefault(int(profile.tid[by_thread[thread][0]]), []).append(by_thread[thread])
+    equal(len(by_thread), len(wanted), f"{what}: threads with calls")
+    for lane in wanted:
+        left = by_tid.get(lane.tid, [])
+        if check(left, f"{what}: thread {lane.tid} has no calls"):
+            compare_lane(f"{what}, lane {lanes.index(lane)}", profile, left.pop(0), lane)
+    told = sums(profile)
+    for cause, attribute in (("end without a begin", "unmatched"), ("end that came too late", "late_ends"),
+                             ("nested too deeply", "too_deep")):
+        count = sum(getattr(lane, attribute) for lane in lanes)
+        equal(told.pop(cause, 0), count, f"{what}: {cause}")
+        totals[cause] = totals.get(cause, 0) + count
+    equal(told, {}, f"{what}: other losses")
+    for lane in lanes:
+        for call in lane.done:
+            totals[call.flags] = totals.get(call.flags, 0) + 1
+    verdict = run([*map(str, [os.environ["SP_BIN"] + "/sp-report", "verify", into / "out"])])
+    check("crosses" not in verdict.stdout + verdict.stderr and "BAD" not in verdict.stdout, f"{what}: {verdict.stdout}{verdict.stderr}")
+    for name in ("log", f"p{seed}", f"p{seed}.c", f"p{seed}.cpp"):
+        (into / name).unlink(missing_ok=True)
+    good(["rm", "-rf", into / "out"])
+
+
+def random_programs(into):
+    totals = {}
+    for seed in [FIRST] if FIRST else SEEDS:
+        one_seed(into, seed, totals)
+    print({str(k): v for k, v in totals.items()})
+    if not FIRST:
+        for kind in (0, 1, 2, 16, 32, "end without a begin", "end that came too late", "nested too deeply"):
+            check(totals.get(kind, 0) > 0, f"no seed had {kind}: the programs do not make every mistake")
+
+
+main(random_programs)
