@@ -18,7 +18,7 @@ import mistakes_truth as truth
 from mistakes_program import NAMES, Program
 from recording import Profile, text
 
-SEEDS = range(1, 301 if os.environ.get("SP_TEST_FULL") == "1" else 7)
+SEEDS = range(1, 301 if os.environ.get("SP_TEST_FULL") == "1" else 5)
 FIRST = int(os.environ.get("SP_MISTAKES_SEED", "0"))
 
 

@@ -51,7 +51,7 @@ def mismatched(into):
     profile, _ = play(into, "mismatched")
     equal(profile.count(), {"outer": 10, "crossed": 10, "after": 10, "inside after": 10}, "calls")
     equal((flags(profile, "outer"), flags(profile, "crossed")), ({0: 10}, {BY_OUTER: 10}), "flags")
-    equal(losses(profile), {"end without a begin": 20}, "losses")
+    equal(losses(profile), {"end without a begin": 10, "end that came too late": 10}, "losses")
     check_after(profile, 10)
 
 

@@ -80,6 +80,22 @@ def split_tail(profile, stamps, rows, until, tid):
     return rows[~is_late]
 
 
+def split_before(profile, stamps, rows, tid):
+    """Rows without the calls that began before the recording, and {slot: row} of those: they must be calls
+    that were open then, and end where their stamps say."""
+    is_before = profile.flags[rows] & 32 != 0
+    found = {}
+    for row in rows[is_before]:
+        end = int(profile.end[row])
+        slots = np.flatnonzero((stamps["before_end"] <= end) & (end <= stamps["after_end"]))
+        name = profile.names[profile.region[row]]
+        if check(len(slots) == 1 and NAMES[int(stamps["region"][slots[0]])] == name and
+                 stamps["after_begin"][slots[0]] < profile.start[row] + 10**9,
+                 f"thread {tid}: {name}, begun before the recording, ends at {end}, as no call of the program does"):
+            found[int(slots[0])] = row
+    return rows[~is_before], found
+
+
 def compare_lane(profile, log, lane, whole=True, until=None):
     """Holds one thread's recorded calls against its stamps. `whole`: every call of the program must be
     there; else a contiguous part of them, of which the range of slots is returned. `until`: a time after
@@ -88,6 +104,9 @@ def compare_lane(profile, log, lane, whole=True, until=None):
     stamps = log.stamps(lane)
     rows = np.flatnonzero(profile.tid == tid)
     rows = rows[np.argsort(profile.start[rows], kind="stable")]
+    befores = {}
+    if not whole:
+        rows, befores = split_before(profile, stamps, rows, tid)
     if until:
         rows = split_tail(profile, stamps, rows, until, tid)
     if not check(len(rows), f"thread {tid} has no calls"):
@@ -111,16 +130,27 @@ def compare_lane(profile, log, lane, whole=True, until=None):
     names = np.array([NAMES[r] for r in part["region"]], object)
     wrong = names != np.array(profile.names, object)[profile.region[rows]]
     check(not wrong.any(), f"{wrong.sum()} calls of thread {tid} bear another name")
-    compare_tree(profile, rows, part, first, tid)
+    compare_tree(profile, rows, part, first, tid, {slot: profile.id[row] for slot, row in befores.items()}, stamps)
     return first, first + len(rows)
 
 
-def compare_tree(profile, rows, part, first, tid):
+def around_from_before(stamps, slot, befores):
+    """Id of the innermost call around a slot that began before the recording and is in it, -1 none."""
+    while slot >= 0:
+        if slot in befores:
+            return befores[slot]
+        slot = int(stamps["parent"][slot]) - 1
+    return -1
+
+
+def compare_tree(profile, rows, part, first, tid, befores, stamps):
     """Parents as the program nested them; child time the exact sum of direct children."""
     ids = profile.id[rows]
     equal(len(set(ids.tolist())), len(ids), f"distinct call ids of thread {tid}")
     parent = part["parent"].astype(np.int64) - 1 - first  # row, negative: none, or before the recording
     wanted = np.where(parent >= 0, ids[np.maximum(parent, 0)], -1)
+    for i in np.flatnonzero(parent < 0) if befores else ():
+        wanted[i] = around_from_before(stamps, int(parent[i]) + first, befores)
     wrong = profile.parent[rows] != wanted
     check(not wrong.any(), f"{wrong.sum()} calls of thread {tid} have another parent, first "
           f"{short(list(zip(profile.parent[rows][wrong][:3], wanted[wrong][:3])))}")
