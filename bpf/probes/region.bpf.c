@@ -2,9 +2,9 @@
  *
  * region.bpf.c - begin and end of a region, from the probes of usdt/sp_region.h.
  *
- * Arguments of both: descriptor's address, name, hash (0: the descriptor is static and its site number
- * follows from its address and the cookie); begin also has the calls skipped before it.
- * A begin takes its time as late as it can, an end as early: what is between is the region's.
+ * Arguments of both: descriptor's address, name, hash (0: the descriptor is static and its site
+ * number follows from its address and the cookie); begin also has the calls skipped before it. A
+ * begin takes its time as late as it can, an end as early: what is between is the region's.
  */
 #include "bpf/probes/repair.bpf.h"
 
@@ -18,7 +18,7 @@ static __noinline int new_name(__u32 process, __u64 hash, __u64 address)
 	struct {
 		struct sp_ev_dynamic_site ev;
 		char text[2 * NAME_ROOM + TAGS_ROOM + 8];
-	} *rec;
+	} * rec;
 	struct name_key key = {.hash = hash, .process = process};
 	struct sp_dynamic_descriptor d = {};
 	__u32 site = __sync_fetch_and_add(&control.names, 1) + 1;
@@ -87,8 +87,8 @@ static __noinline struct stack *first_region(struct task_struct *task, __u64 sp)
 	return st;
 }
 
-/* Number of a static descriptor's site. Cheap, since it looks nothing up: a number that the recorder
- * does not know is found out when the recording is converted. */
+/* Number of a static descriptor's site. Cheap, since it looks nothing up: a number that the
+ * recorder does not know is found out when the recording is converted. */
 sp_inline __u32 static_site(struct pt_regs *ctx)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx);

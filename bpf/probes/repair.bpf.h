@@ -2,15 +2,16 @@
  *
  * repair.bpf.h - what becomes of calls whose end does not come, and of ends that have no call.
  *
- * The evidence: a call is known by its region, by the program's stack pointer at its begin, and by whether
- * it is a scope, whose end its function cannot return without, or free. Invariants: a free call is closed
- * by nothing but its end, the end of a call around it, or the end of the thread, the program or the
- * recording; only on a full stack by where the stack pointer is. A scope is also closed at the first edge
- * from which its function is seen to have returned: above it on the same stack. "Same" is proven, not
- * assumed, since a signal's stack or a fiber may lie anywhere: the range of the thread's own stack is known
- * from the kernel (the main thread's mapping grows down; another thread's holds its control block above
- * the stack), that of the signal stack, too, and nothing else counts. Where it is in doubt the call stays
- * open: closing late is better than closing what runs.
+ * The evidence: a call is known by its region, by the program's stack pointer at its begin, and by
+ * whether it is a scope, whose end its function cannot return without, or free. Invariants: a free
+ * call is closed by nothing but its end, the end of a call around it, or the end of the thread, the
+ * program or the recording; only on a full stack by where the stack pointer is. A scope is also
+ * closed at the first edge from which its function is seen to have returned: above it on the same
+ * stack. "Same" is proven, not assumed, since a signal's stack or a fiber may lie anywhere: the
+ * range of the thread's own stack is known from the kernel (the main thread's mapping grows down;
+ * another thread's holds its control block above the stack), that of the signal stack, too, and
+ * nothing else counts. Where it is in doubt the call stays open: closing late is better than
+ * closing what runs.
  */
 #ifndef SP_BPF_REPAIR_H
 #define SP_BPF_REPAIR_H
@@ -23,8 +24,8 @@ struct edge {
 	struct stack *st;
 	__u64 now;
 	__u64 id;
-	__u64 place; /* as in a frame */
-	__u64 low;   /* on the same stack is what lies from here to `place`, … */
+	__u64 place;		/* as in a frame */
+	__u64 low;		/* on the same stack is what lies from here to `place`, … */
 	__u64 hole, hole_bytes; /* … but for the signal stack */
 	__u32 site;
 	__u32 keep;  /* calls that stay open */
@@ -33,7 +34,8 @@ struct edge {
 
 #define PLACE_SP(place) ((place) & ~7ull)
 
-/* Sets the range of addresses that are surely on the stack that the edge is on; empty where unknown. */
+/* Sets the range of addresses that are surely on the stack that the edge is on; empty where
+ * unknown. */
 sp_inline void find_stack(struct edge *e)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -125,9 +127,9 @@ static long search_again(__u32 index, struct edge *e)
 	return 1;
 }
 
-/* A begin that is higher on the stack than the innermost call, or that of a scope and as high. Where the
- * same scope begins again in the same frame, its last call was left: its end has no other way to be
- * missing. */
+/* A begin that is higher on the stack than the innermost call, or that of a scope and as high.
+ * Where the same scope begins again in the same frame, its last call was left: its end has no other
+ * way to be missing. */
 static __noinline int repair_begin(struct stack *st, __u64 place, __u32 site)
 {
 	struct edge e = {.st = st, .place = place, .site = site};
@@ -160,9 +162,9 @@ static long drop_one(__u32 index, struct edge *e)
 	return 0;
 }
 
-/* A full stack: the innermost calls that began no deeper on the program's stack than where it is now
- * have been left without an end (by longjmp, or by a continue in a loop). Real recursion begins ever
- * deeper, so it loses nothing here. */
+/* A full stack: the innermost calls that began no deeper on the program's stack than where it is
+ * now have been left without an end (by longjmp, or by a continue in a loop). Real recursion begins
+ * ever deeper, so it loses nothing here. */
 static __noinline int drop_abandoned(struct stack *st, __u64 sp)
 {
 	struct edge e = {.st = st, .place = sp};
@@ -214,7 +216,8 @@ sp_inline __u64 seen_bit(__u64 id)
 	return 1ull << ((id >> 3) & 63);
 }
 
-/* The end of a call that was open when the lane began: all that the lane has recorded was inside of it. */
+/* The end of a call that was open when the lane began: all that the lane has recorded was inside of
+ * it. */
 static __noinline int end_before(struct stack *st, __u32 site, __u64 now)
 {
 	struct lane *lane = bpf_task_storage_get(&lanes, bpf_get_current_task_btf(), 0, 0);
@@ -255,9 +258,9 @@ sp_inline bool take_late(struct stack *st, __u64 id)
 	return false;
 }
 
-/* An end that has nothing to end. It can be that of a call from before the recording where nothing else
- * is open, if it is a scope's, which never comes without its begin, or if the thread has not begun that
- * region since; else it is a mistake. */
+/* An end that has nothing to end. It can be that of a call from before the recording where nothing
+ * else is open, if it is a scope's, which never comes without its begin, or if the thread has not
+ * begun that region since; else it is a mistake. */
 sp_inline void end_nothing(struct edge *e)
 {
 	struct stack *st = e->st;
@@ -275,8 +278,8 @@ sp_inline void end_nothing(struct edge *e)
 		lose_at(SP_LOSS_UNMATCHED_END, st->lane, e->site, 1);
 }
 
-/* True if the end is one of the calls beyond the limit. Those of scopes are told from recorded ones by
- * place and region; of others the innermost ends first, unless the stack is above them. */
+/* True if the end is one of the calls beyond the limit. Those of scopes are told from recorded ones
+ * by place and region; of others the innermost ends first, unless the stack is above them. */
 sp_inline bool end_overflow(struct edge *e)
 {
 	struct stack *st = e->st;
@@ -286,8 +289,8 @@ sp_inline bool end_overflow(struct edge *e)
 		return false;
 	if (e->place & SP_SCOPE)
 		bpf_loop(SP_MAX_DEPTH, search_exact, e, 0);
-	if (!e->found && (PLACE_SP(e->place) <= PLACE_SP(outer[1].place) ||
-			  !(outer[1].place & SP_SCOPE))) {
+	if (!e->found &&
+	    (PLACE_SP(e->place) <= PLACE_SP(outer[1].place) || !(outer[1].place & SP_SCOPE))) {
 		st->overflow--;
 		return true;
 	}

@@ -26,7 +26,8 @@ static const char *const reasons[SP_CUT_KINDS] = {
 	"began before the recording: cut there",
 };
 static const char *const words[SP_CUT_KINDS][2] = {
-	{"it", "them"}, {"its", "their"}, {"its", "their"}, {"was", "were"}, {"its", "their"}, {"", ""},
+	{"it", "them"},	 {"its", "their"}, {"its", "their"},
+	{"was", "were"}, {"its", "their"}, {"", ""},
 };
 
 void sp_cuts_free(struct sp_cuts *cuts)

@@ -2,10 +2,10 @@
  *
  * recording_before.c - calls that were open when their lane began, and what is inside of them.
  *
- * Such a call comes to light with its end, when all that the lane has recorded since its beginning, and
- * that had no parent, is already written as if nothing were around it. Invariant: the calls from before
- * of a lane all start with it and nest by their ends, so what ends (or was sampled) while one was open
- * is inside of all that end later.
+ * Such a call comes to light with its end, when all that the lane has recorded since its beginning,
+ * and that had no parent, is already written as if nothing were around it. Invariant: the calls
+ * from before of a lane all start with it and nest by their ends, so what ends (or was sampled)
+ * while one was open is inside of all that end later.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,8 +17,7 @@
 
 int sp_recording_add_before(struct sp_recording *rec, const struct sp_ev_call *call)
 {
-	struct sp_before *before =
-		sp_array_add(&rec->befores, &rec->n_befores, &rec->befores_room);
+	struct sp_before *before = sp_array_add(&rec->befores, &rec->n_befores, &rec->befores_room);
 
 	if (!before)
 		return -ENOMEM;

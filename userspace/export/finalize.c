@@ -187,8 +187,9 @@ static int read_tables(struct sp_finalizer *fin, struct sp_journal *journal, str
 /* The site that a call or a sample is shown with: of one that is known by its end, the region's. */
 static uint32_t begin_of(const struct sp_recording *rec, uint32_t site)
 {
-	return site != SP_NONE && rec->sites[site].is_end ? rec->regions[rec->sites[site].region].site
-							  : site;
+	return site != SP_NONE && rec->sites[site].is_end
+		       ? rec->regions[rec->sites[site].region].site
+		       : site;
 }
 
 static int sort_call(struct sp_finalizer *fin, const struct sp_ev_call *call)
@@ -205,7 +206,8 @@ static int sort_call(struct sp_finalizer *fin, const struct sp_ev_call *call)
 
 	if (lane == SP_NONE || site == SP_NONE)
 		return -EIO; /* the journal changed since the first pass */
-	around = sp_recording_before(rec, lane, call->end + !!(flags & SP_CALL_BEGAN_BEFORE), &more);
+	around =
+		sp_recording_before(rec, lane, call->end + !!(flags & SP_CALL_BEGAN_BEFORE), &more);
 	if (around && !parent)
 		parent = around->number;
 	depth = depth + more < UINT16_MAX ? depth + more : UINT16_MAX;
@@ -292,8 +294,7 @@ static int sort_records(struct sp_finalizer *fin, struct sp_journal *journal,
 	while ((r = sp_journal_next(journal, &event)) == 1) {
 		if (event->head->type == SP_EV_call)
 			r = sort_call(fin, (const struct sp_ev_call *)event->head);
-		else if (event->head->type == SP_EV_sample ||
-			 event->head->type == SP_EV_stack_copy)
+		else if (event->head->type == SP_EV_sample || event->head->type == SP_EV_stack_copy)
 			r = sp_finalizer_add_sample(fin, sp_journal_stream(journal), event);
 		if (r < 0)
 			return temporary_failed(fin, r, error);
