@@ -54,6 +54,17 @@ static int on_libbpf_message(enum libbpf_print_level level, const char *format, 
 	return 0;
 }
 
+void sp_bpf_hint(int error)
+{
+	if (error == -EMFILE || error == -ENFILE)
+		sp_log_hint("raise the limit of open files: ulimit -n 65536");
+	else if (error == -ENOMEM)
+		sp_log_hint("a limit of memory may be in force (a container's, a control group's); "
+			    "--ring-size 256K needs less");
+	else
+		sp_log_hint("-v shows the kernel's own words");
+}
+
 static int make_rings(struct bpf_map *outer, unsigned cpus, size_t bytes, int **ret_fds)
 {
 	int *fds = malloc(cpus * sizeof(*fds));
@@ -72,8 +83,7 @@ static int make_rings(struct bpf_map *outer, unsigned cpus, size_t bytes, int **
 
 			sp_log_error("the kernel refused a ring of %zu KiB for CPU %u: %s",
 				     bytes >> 10, cpu, strerror(-r));
-			sp_log_hint(r == -EMFILE ? "raise the limit of open files: ulimit -n 65536"
-						 : "try a smaller --ring-size");
+			sp_bpf_hint(r);
 			return r;
 		}
 	}
@@ -124,10 +134,11 @@ static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 	};
 	sp_bpf_prober_choose(&b->prober);
 	r = sp_trace_bpf__load(s);
+	if (r == 0 && !s->bss) /* libbpf thinks that this kernel has no such variables */
+		r = -EOPNOTSUPP;
 	if (r < 0) {
 		sp_log_error("the kernel refused the BPF programs: %s", strerror(-r));
-		sp_log_hint(r == -EMFILE ? "raise the limit of open files: ulimit -n 65536"
-					 : "-v shows the kernel's own words");
+		sp_bpf_hint(r);
 		return r;
 	}
 	r = map_array(s->maps.sites, o->max_sites * sizeof(*b->sites), (void **)&b->sites,
@@ -142,6 +153,7 @@ static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 		r = sp_bpf_tables_map(&b->tables);
 	if (r < 0) {
 		sp_log_error("cannot map the tables of the BPF programs: %s", strerror(-r));
+		sp_bpf_hint(r);
 		return r;
 	}
 	b->max_sites = o->max_sites;
@@ -176,11 +188,15 @@ int sp_bpf_new(const struct sp_bpf_options *options, struct sp_bpf **ret_bpf)
 
 static int attach(struct bpf_program *program, struct bpf_link **ret_link)
 {
+	int r;
+
 	*ret_link = bpf_program__attach(program);
 	if (*ret_link)
 		return 0;
-	sp_log_error("cannot attach %s: %s", bpf_program__name(program), strerror(errno));
-	return -errno;
+	r = -errno;
+	sp_log_error("cannot attach %s: %s", bpf_program__name(program), strerror(-r));
+	sp_bpf_hint(r);
+	return r;
 }
 
 int sp_bpf_attach_tasks(struct sp_bpf *b)

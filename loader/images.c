@@ -317,6 +317,13 @@ static void say_late(struct sp_images *images, const char *path, uint64_t since)
 		sp_recorder_lost_since(images->recorder, SP_LOSS_ARMED_LATE, since);
 }
 
+static void say_unarmed(struct sp_images *images, const char *path, uint64_t since, int error)
+{
+	sp_log_error("cannot arm the probes of %s: %s", path, strerror(-error));
+	sp_bpf_hint(error);
+	sp_recorder_lost_since(images->recorder, SP_LOSS_ARMED_LATE, since ? since : sp_now());
+}
+
 static int take_image(struct sp_images *images, struct found *f, size_t index, struct image *key,
 		      int fd, const char *path, uint64_t since)
 {
@@ -340,7 +347,7 @@ static int take_image(struct sp_images *images, struct found *f, size_t index, s
 		if (r < 0) {
 			/* The self-test has its own words, and another place to try. */
 			if (images->recorder)
-				sp_log_error("cannot arm the probes of %s: %s", path, strerror(-r));
+				say_unarmed(images, path, since, r);
 			f->image.error = images->arm_error = r;
 		} else {
 			images->armed++;

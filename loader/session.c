@@ -273,7 +273,9 @@ int sp_session_run(const struct sp_options *options)
 
 			status = status ? status : ended;
 		}
-	} else if (s.output.directory) {
+	} else {
+		if (!sp_log_errors())
+			sp_log_error("cannot record: %s", strerror(-r));
 		sp_output_discard(&s.output, &s.identity);
 	}
 	close_session(&s);

@@ -142,8 +142,10 @@ static int open_streams(struct sp_session *s)
 		r = sp_processes_new(s->recorder, s->images, s->unwind, &s->processes);
 	if (r == 0)
 		r = sp_session_join(s);
-	if (r < 0)
+	if (r < 0) {
 		sp_log_error("cannot start recording: %s", strerror(-r));
+		sp_bpf_hint(r);
+	}
 	if (r == 0) {
 		sp_images_set_fast(s->images, s->selftest.fast);
 		sp_images_set_unwind(s->images, s->unwind);
@@ -185,8 +187,10 @@ static int add_targets(struct sp_session *s)
 		if (r == 0)
 			r = sp_bpf_find_tasks(s->bpf);
 	}
-	if (r < 0)
+	if (r < 0) {
 		sp_log_error("cannot find the threads to record: %s", strerror(-r));
+		sp_bpf_hint(r);
+	}
 	return r;
 }
 
@@ -262,13 +266,22 @@ struct attributes {
 
 void sp_session_hurry(struct sp_session *s, bool on)
 {
-	struct attributes a = {.size = sizeof(a), .nice = on ? -10 : s->priority,
-			       .runtime = on ? SLICE_NS : 0};
+	struct attributes a = {
+		.size = sizeof(a), .nice = on ? -10 : s->priority, .runtime = on ? SLICE_NS : 0};
 
 	if (on)
 		s->priority = getpriority(PRIO_PROCESS, 0);
 	if (syscall(SYS_sched_setattr, 0, &a, 0))
 		(void)setpriority(PRIO_PROCESS, 0, a.nice);
+}
+
+/* What is there at the start is armed, or nothing begins, if the machine is too small for it.
+ * Whatever else there is to say of a single file has been said. */
+static int check_armed(const struct sp_session *s)
+{
+	int r = sp_images_arm_error(s->images);
+
+	return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -ENOSPC ? r : 0;
 }
 
 int sp_session_start_targets(struct sp_session *s)
@@ -278,6 +291,8 @@ int sp_session_start_targets(struct sp_session *s)
 
 	if (s->options->command) {
 		r = sp_prearm_command(s->images, s->options->command, &s->identity);
+		if (r == 0)
+			r = check_armed(s);
 		if (r == 0)
 			r = sp_command_prepare(s->options->command, &s->identity, &s->files,
 					       &s->command);
@@ -294,6 +309,9 @@ int sp_session_start_targets(struct sp_session *s)
 		return r;
 	start_hold(s);
 	sp_session_drain(s, &fill); /* who is there, what they map, and arms it */
+	r = check_armed(s);
+	if (r < 0)
+		return r;
 	if (s->options->hz)
 		sp_session_await_tables(s, TABLES_MOST_NS);
 	if (sp_bpf_live(s->bpf) == 0) {

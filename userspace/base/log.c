@@ -88,9 +88,17 @@ static void say(const char *kind, const char *format, va_list args)
 		errno = saved; \
 	} while (0)
 
+static unsigned errors;
+
 void sp_log_error(const char *format, ...)
 {
+	errors++;
 	SAY("");
+}
+
+unsigned sp_log_errors(void)
+{
+	return errors;
 }
 
 void sp_log_warning(const char *format, ...)

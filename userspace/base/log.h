@@ -27,6 +27,7 @@ void sp_log_error(const char *format, ...) SP_PRINTF(1, 2);
 void sp_log_warning(const char *format, ...) SP_PRINTF(1, 2); /* "PROGRAM: warning: text" */
 void sp_log_info(const char *format, ...) SP_PRINTF(1, 2);
 void sp_log_verbose(const char *format, ...) SP_PRINTF(1, 2);
+unsigned sp_log_errors(void); /* how many were logged */
 /* A further line of the message before it, indented; shown at every level, as errors are. */
 void sp_log_hint(const char *format, ...) SP_PRINTF(1, 2);
 

@@ -4,6 +4,7 @@
  * number of steps, with a ledger of its own, a shared file that outlives it.
  *
  *	sums LOG run THREADS ROUNDS PAUSE	ROUNDS for each thread, 0: until `stop`; PAUSE in us
+ *	sums LOG alone THREADS ROUNDS PAUSE	the same, waiting for nobody
  *	sums LOG storm THREADS ROUNDS		all threads are alive at once
  *	sums LOG bomb LANES ROUNDS		forks until nobody may fork, or all lanes are used
  *	sums LOG execs COUNT ROUNDS		its children, one after the other, exec it again
@@ -235,7 +236,9 @@ int main(int argc, char **argv)
 	if (!*mode)
 		return 2;
 	ledger = open_ledger(argv[1], count);
-	if (!strcmp(mode, "run")) {
+	if (!strcmp(mode, "alone"))
+		ledger->go = ledger->leave = 1;
+	if (!strcmp(mode, "run") || !strcmp(mode, "alone")) {
 		make_threads(count, thread);
 	} else {
 		__atomic_store_n(&ledger->magic, MAGIC, __ATOMIC_RELEASE);
