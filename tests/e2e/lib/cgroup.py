@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import signal
 import time
 
 NAMES = {"memory.max": "memory.limit_in_bytes", "memory.current": "memory.usage_in_bytes"}
@@ -63,8 +64,11 @@ def group(controller, name):
     try:
         yield made
     finally:
-        for _ in range(100 if made else 0):  # until its last process is gone
+        for _ in range(100 if made else 0):  # until the last that a test left in it is gone
             try:
+                for pid in pathlib.Path(made.procs()).read_text().split():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(int(pid), signal.SIGKILL)
                 made.path.rmdir()
                 break
             except OSError:

@@ -175,7 +175,7 @@ static void bomb(void)
 	work(l);
 	/* All are alive until one was refused, or none is left to be made. */
 	while (!flag(&ledger->refused) && flag(&ledger->used) < (int)ledger->lanes)
-		usleep(1000);
+		usleep(20000);
 	while (children-- > 0)
 		wait(NULL);
 }
