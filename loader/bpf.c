@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -21,6 +20,7 @@
 #include "formats/wire.h"
 #include "loader/bpf_arm.h"
 #include "loader/bpf_unwind.h"
+#include "loader/clock.h"
 #include "sp_trace.skel.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/log.h"
@@ -58,6 +58,10 @@ void sp_bpf_hint(int error)
 {
 	if (error == -EMFILE || error == -ENFILE)
 		sp_log_hint("raise the limit of open files: ulimit -n 65536");
+	else if (error == -EAGAIN)
+		sp_log_hint(
+			"a limit of processes is in force: a control group's pids.max, or ulimit "
+			"-u");
 	else if (error == -ENOMEM)
 		sp_log_hint("a limit of memory may be in force (a container's, a control group's); "
 			    "--ring-size 256K needs less");
@@ -342,14 +346,12 @@ void sp_bpf_enable(struct sp_bpf *b)
 int sp_bpf_stop(struct sp_bpf *b, uint64_t *ret_time)
 {
 	struct sp_control *control = (struct sp_control *)&b->skel->bss->control;
-	struct timespec now;
 
 	__atomic_store_n(&control->enabled, 0, __ATOMIC_SEQ_CST);
 	/* Programs that passed the test before are through in microseconds; the calls of one that
 	 * was preempted for longer may be emitted twice, which the conversion mends. */
 	usleep(2000);
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	*ret_time = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	*ret_time = sp_now();
 	control->stopped = *ret_time;
 	return iterate(b, SP_ITERATE_FLUSH);
 }

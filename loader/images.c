@@ -401,9 +401,11 @@ static int scan_new(struct sp_images *images, const int *fds, const char *const 
 	if (!run.found)
 		return r;
 	r = sp_elfscan_run(images->scan, fds, count, on_event, &run, &err);
-	if (r < 0)
+	if (r < 0) {
 		sp_log_error("cannot read the program's ELF files: %s",
 			     err.text[0] ? err.text : strerror(-r));
+		sp_bpf_hint(r);
+	}
 	for (size_t i = 0; i < count && r == 0; i++)
 		r = take_image(images, &run.found[i], i, &keys[i], fds[i], paths[i], since[i]);
 	free_found(run.found, count);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "loader/clock.h"
 #include "userspace/base/cleanup.h"
 
 struct sp_recorder {
@@ -15,19 +16,6 @@ struct sp_recorder {
 	unsigned cpus;
 	uint64_t seen[]; /* losses noted, by CPU, then cause */
 };
-
-static int64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-uint64_t sp_now(void)
-{
-	return (uint64_t)clock_ns(CLOCK_MONOTONIC);
-}
 
 int sp_recorder_new(int fd, unsigned cpus, struct sp_recorder **ret_recorder)
 {
@@ -118,10 +106,10 @@ void sp_recorder_clock(struct sp_recorder *r)
 	struct sp_ev_clock best = {.error = INT64_MAX};
 
 	for (int i = 0; i < 8; i++) {
-		int64_t before = clock_ns(CLOCK_MONOTONIC);
-		int64_t real = clock_ns(CLOCK_REALTIME);
-		int64_t boot = clock_ns(CLOCK_BOOTTIME);
-		int64_t after = clock_ns(CLOCK_MONOTONIC);
+		int64_t before = sp_clock(CLOCK_MONOTONIC);
+		int64_t real = sp_clock(CLOCK_REALTIME);
+		int64_t boot = sp_clock(CLOCK_BOOTTIME);
+		int64_t after = sp_clock(CLOCK_MONOTONIC);
 
 		if ((after - before + 1) / 2 < best.error)
 			best = (struct sp_ev_clock){

@@ -14,6 +14,7 @@
 
 #include "formats/journal.h"
 #include "loader/bpf.h"
+#include "loader/clock.h"
 
 struct sp_recorder;
 
@@ -51,8 +52,5 @@ struct sp_recorder_counts sp_recorder_counts(const struct sp_recorder *recorder)
 
 /* Flushes and closes. */
 void sp_recorder_free(struct sp_recorder *recorder);
-
-/* CLOCK_MONOTONIC, ns. */
-uint64_t sp_now(void);
 
 #endif

@@ -167,6 +167,7 @@ static int run_program(struct sp_bpf *bpf, int helper, struct outcome *o)
 	r = sp_sandbox_spawn(helper, &box, &pid, &err);
 	if (r < 0) {
 		sp_log_error("cannot start the self-test: %s", err.text);
+		sp_bpf_hint(r);
 		return r;
 	}
 	close(sp_take_fd(&out_write));
