@@ -27,6 +27,7 @@ WORK = pathlib.Path(os.environ["SP_WORK"])
 SOURCE = pathlib.Path(os.environ["SP_SOURCE"])
 SP_TRACE = str(BIN / "sp-trace")
 SP_REPORT = str(BIN / "sp-report")
+SANITIZED = os.environ.get("SP_SANITIZED") == "1"  # sp-trace, sp-report and examples/ are
 LONG = 120  # seconds after which anything is taken to hang
 
 _checks = _failures = 0
