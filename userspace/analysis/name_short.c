@@ -198,8 +198,8 @@ static const char *take(struct shortening *to, const char *at)
 		/* What stood before was the return type, which only templates have. */
 		if (!to->in_operator)
 			to->used = 0;
-		else if (at[1] != '<' && at[1] != '(')
-			put(to, at, 1);
+		else if ((at[1] != '<' && at[1] != '(') || to->out[to->used - 1] == '<')
+			put(to, at, 1); /* operator< <int> */
 		return at + 1;
 	}
 	put(to, at, 1);

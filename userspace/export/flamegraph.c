@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/analysis/names.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/text.h"
 #include "userspace/base/units.h"
@@ -22,9 +23,9 @@
 
 #define WIDTH 1200.0
 #define ROW 18
-#define TOP 66	  /* above the frames: title, search, legend */
-#define BOTTOM 30 /* below: what the pointer is on */
-#define LETTER 7.0
+#define TOP 66	      /* above the frames: title, search, legend */
+#define BOTTOM 30     /* below: what the pointer is on */
+#define LETTER 7.22   /* width of a letter of DejaVu Sans Mono, 12 px; the script measures it */
 #define MAX_TEXT 1000 /* bytes of a name */
 
 struct drawing {
@@ -97,6 +98,7 @@ static const struct kind {
 	{"inlined", "inlined", {0xee, 0xdc, 0x7c}, {0xf7, 0xec, 0xa8}},
 	{"kernel", "kernel", {0xd6, 0xa2, 0xdc}, {0xe8, 0xc4, 0xec}},
 	{"other", "no name", {0xc4, 0xc8, 0xc8}, {0xd8, 0xdc, 0xdc}},
+	{"all", "all", {0xa5, 0xd6, 0xa0}, {0xa5, 0xd6, 0xa0}},
 };
 
 static const struct kind *kind_of(const struct sp_calltree *tree, uint32_t number)
@@ -111,6 +113,8 @@ static const struct kind *kind_of(const struct sp_calltree *tree, uint32_t numbe
 		return &kinds[node->inlined ? 2 : 1];
 	case SP_CALLTREE_KERNEL:
 		return &kinds[3];
+	case SP_CALLTREE_ROOT:
+		return &kinds[5];
 	default:
 		return &kinds[4];
 	}
@@ -172,30 +176,47 @@ static int put_title(const struct drawing *drawing, uint32_t number)
 	return r;
 }
 
+/* What is written on a frame: names of C++ in short. To free(). */
+static char *label_of(const struct sp_calltree *tree, uint32_t number)
+{
+	const char *name = sp_calltree_name(tree, number);
+
+	return sp_calltree_node(tree, number)->kind == SP_CALLTREE_FUNCTION ? sp_name_shorten(name)
+									    : strdup(name);
+}
+
 static int put_frame(const struct drawing *drawing, uint32_t number, uint64_t start, uint32_t level)
 {
 	const struct sp_calltree_node *node = sp_calltree_node(drawing->tree, number);
 	const char *name = sp_calltree_name(drawing->tree, number);
+	sp_cleanup(sp_freep) char *label = label_of(drawing->tree, number);
 	const struct kind *kind = kind_of(drawing->tree, number);
 	double x = (double)start / (double)drawing->all * WIDTH;
 	double width = (double)node->samples / (double)drawing->all * WIDTH;
 	uint32_t y = TOP + ROW * (drawing->options->inverted ? level : drawing->levels - 1 - level);
 	size_t letters = width > 6 ? (size_t)((width - 6) / LETTER) : 0;
 	FILE *out = drawing->out;
-	int r;
+	int r = label ? 0 : -ENOMEM;
 
 	fprintf(out,
 		"<g class=\"f %s\" data-s=\"%" PRIu64 "\" data-n=\"%" PRIu64 "\" data-l=\"%" PRIu32
-		"\">",
+		"\"",
 		kind->name, start, node->samples, level);
-	r = put_title(drawing, number);
+	if (r == 0 && strcmp(label, name) != 0) {
+		fputs(" data-t=\"", out);
+		r = put_text(out, label, MAX_TEXT);
+		fputs("\"", out);
+	}
+	fputs(">", out);
+	if (r == 0)
+		r = put_title(drawing, number);
 	fprintf(out, "<rect x=\"%.2f\" y=\"%" PRIu32 "\" width=\"%.2f\" height=\"%d\" fill=\"", x,
 		y, width, ROW - 1);
 	put_colour(out, kind, name);
 	fprintf(out, "\"/><text x=\"%.2f\" y=\"%" PRIu32 "\">", x + 3, y + ROW - 5);
 	if (r == 0 && letters >= 3)
-		r = put_text(out, name,
-			     strlen(name) <= letters
+		r = put_text(out, label,
+			     strlen(label) <= letters
 				     ? MAX_TEXT
 				     : (letters - 1 < MAX_TEXT ? letters - 1 : MAX_TEXT));
 	fputs("</text></g>\n", out);

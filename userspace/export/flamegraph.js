@@ -15,7 +15,7 @@
 	const details = svg.querySelector("#details");
 	const head = svg.querySelector("#head"), foot = svg.querySelector("#foot");
 	const height = Number(svg.getAttribute("height"));
-	let width = Number(svg.getAttribute("width")), letter = 7.2;
+	let width = Number(svg.getAttribute("width")), letter = 7.22;
 	let zoomed, here, tools, field, status, reset;
 
 	/* ---- frames ---- */
@@ -29,6 +29,8 @@
 			/* "name (kind)"; the root has no kind. */
 			name: title[0].replace(/ \([a-z ]*\)$/, ""), title, children: [], matches: false,
 		};
+
+		frame.label = g.dataset.t || frame.name; /* what is written on it */
 
 		open.length = frame.level;
 		frame.parent = open[frame.level - 1] || null;
@@ -67,7 +69,7 @@
 		frame.rect.setAttribute("y", y);
 		frame.text.setAttribute("x", (x + 3).toFixed(2));
 		frame.text.setAttribute("y", y + row - 5);
-		frame.text.textContent = shorten(frame.name, w);
+		frame.text.textContent = shorten(frame.label, w);
 	}
 
 	function layOut() {
@@ -104,9 +106,10 @@
 			details.textContent = "";
 			return;
 		}
-		text = frame.title.slice(0, 3).join(" \u2014 ");
-		if (zoomed !== root)
-			text += " \u2014 " + percent(frame.n, zoomed.n) + " of " + zoomed.name;
+		/* A whole name of C++ would leave no room for the rest; it is in the tooltip. */
+		text = [frame.title[0].replace(frame.name, () => frame.label)].concat(frame.title.slice(1, 3)).join(" \u2014 ");
+		if (zoomed !== root && zoomed !== frame)
+			text += " \u2014 " + percent(frame.n, zoomed.n) + " of " + zoomed.label;
 		details.textContent = shorten(text, width - 20);
 	}
 
@@ -129,10 +132,14 @@
 
 	/* ---- zoom ---- */
 
+	function allowReset() {
+		reset.disabled = zoomed === root && !field.value;
+	}
+
 	function zoom(frame) {
 		zoomed = frame;
 		layOut();
-		reset.disabled = frame === root;
+		allowReset();
 		if (!here || !here.shown)
 			go(frame, false);
 		count();
@@ -183,10 +190,12 @@
 		const matches = matcher(words);
 
 		for (const frame of frames) {
-			frame.matches = words !== "" && frame !== root && matches(frame.name);
+			frame.matches = words !== "" && frame !== root &&
+				(matches(frame.name) || matches(frame.label));
 			frame.g.classList.toggle("match", frame.matches);
 		}
 		svg.classList.toggle("searching", words !== "");
+		allowReset();
 		count();
 	}
 
