@@ -213,6 +213,37 @@ class LineProfile(unittest.TestCase):
         os.unlink(program)
         self.assertEqual(self.records(self.files(directory, "--force")[0])[1], {})
 
+    def test_program_gone(self):
+        """sp-report lines shows what was stored, where it knows more than what is left."""
+        program = self.build("gone")
+        where = self.addresses(program, "sweep", "main")
+        samples = [(n % 2, n % 3, a) for n, a in enumerate(where)] + [(0, 1, 0x1234)] * 3
+        directory = self.record("outlived", program, samples)
+        self.files(directory)
+
+        def answer(*options):
+            return json.loads(run(SP_REPORT, "lines", "--json", *options, directory).stdout)
+
+        def rows(of):
+            return {(region["region"], row["file"], row["line"], row["function"]): row["samples"]
+                    for region in of["regions"] for row in region["lines"]}
+
+        before = answer()
+        self.assertFalse(before["stored_lines"])
+        os.unlink(program)
+        after = answer()
+        self.assertTrue(after["stored_lines"])
+        self.assertEqual(after["samples"], len(samples))
+        self.assertEqual(rows(after), rows(before))
+        self.assertEqual(answer("--rank", "1")["samples"],
+                         sum(rows(answer("--rank", "1")).values()))
+        text = run(SP_REPORT, "lines", directory).stdout
+        self.assertIn(f"{program} cannot be read", text)
+        self.assertIn("found when the recording was made", text)
+        self.assertIn("sum += square(u[i])", text)
+        # What the file cannot tell is not made up: it was counted for the usual lines.
+        self.assertFalse(answer("--innermost")["stored_lines"])
+
     def test_changed_source(self):
         """The text of a file that was changed after the build may be of other lines."""
         program = self.build("changed")

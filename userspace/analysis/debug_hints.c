@@ -325,7 +325,7 @@ static void find_parent(const struct sp_debug_hints *hints, const struct functio
 
 /* What is around a function of C++, which others cannot call, so that its linker name was left out.
  */
-static const char *find_scope(struct sp_debug_hints *hints, Dwarf_Die *die)
+static const char *find_whole(struct sp_debug_hints *hints, Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Die origin;
@@ -346,7 +346,7 @@ static const char *find_scope(struct sp_debug_hints *hints, Dwarf_Die *die)
 	text = sp_array_add(&hints->texts, &hints->n_texts, &hints->texts_room);
 	if (!text)
 		return NULL;
-	*text = sp_debug_scope(die, &hints->steps);
+	*text = sp_debug_qualified(die, &hints->steps);
 	/* Without memory it is looked for again. */
 	sp_idmap_set(&hints->scopes, key, (uint32_t)(hints->n_texts - 1));
 	return *text;
@@ -362,7 +362,7 @@ void sp_debug_hints_find(struct sp_debug_hints *hints, const Dwarf_Die *die, con
 	*ret_names = (struct sp_name_hints){.fortran = hints->fortran};
 	if (hints->cxx && !cut_out && function && strncmp(function, "_Z", 2) != 0 &&
 	    hints->steps > 0)
-		ret_names->scope = find_scope(hints, &entry);
+		ret_names->whole = find_whole(hints, &entry);
 	if (!hints->fortran && !cut_out)
 		return;
 	walk_once(hints);

@@ -3,8 +3,8 @@
  * debug_hints.h - what a unit's debug information says of a function's name beyond its linker name.
  *
  * Costs nothing but a look at the language until it is needed: for functions of Fortran, and for
- * outlined ones (OpenMP), when the unit is walked once more; and for those of C++ that have no linker
- * name (debug_scope.h).
+ * outlined ones (OpenMP), when the unit is walked once more; and for those of C++ that have no
+ * linker name (debug_scope.h).
  */
 #ifndef SP_ANALYSIS_DEBUG_HINTS_H
 #define SP_ANALYSIS_DEBUG_HINTS_H

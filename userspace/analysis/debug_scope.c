@@ -19,9 +19,11 @@
 #include "userspace/analysis/names.h"
 #include "userspace/base/cleanup.h"
 
-#define MAX_DEPTH 64   /* of nested scopes */
-#define MAX_ORIGINS 8  /* from an instance to what was written */
-#define MAX_WITHIN 4   /* functions within functions */
+#define MAX_DEPTH 64  /* of nested scopes */
+#define MAX_ORIGINS 8 /* from an instance to what was written */
+#define MAX_WITHIN 4  /* functions within functions */
+#define MAX_PARTS 16  /* of a type: pointers to pointers */
+#define MAX_PARAMETERS 64
 #define MAX_TEXT 16384 /* of what stands around a function */
 
 static bool is_class(Dwarf_Die *die)
@@ -180,7 +182,74 @@ static char *find_scope(Dwarf_Die *die, long *steps, int within)
 	return NULL;
 }
 
-char *sp_debug_scope(Dwarf_Die *die, long *steps)
+/* ---- parameters ---- */
+
+/* "Grid<double, 3> const*", as far as types have names. */
+static void put_type(FILE *out, Dwarf_Die *die)
 {
-	return find_scope(die, steps, 0);
+	char behind[MAX_PARTS * 8] = "";
+	Dwarf_Attribute attribute;
+	Dwarf_Die type = *die;
+
+	for (int i = 0; i < MAX_PARTS; i++) {
+		static const struct {
+			int tag;
+			const char *text;
+		} parts[] = {{DW_TAG_pointer_type, "*"},	   {DW_TAG_reference_type, "&"},
+			     {DW_TAG_rvalue_reference_type, "&&"}, {DW_TAG_const_type, " const"},
+			     {DW_TAG_volatile_type, ""},	   {DW_TAG_restrict_type, ""}};
+		char rest[sizeof(behind)];
+		size_t k = 0;
+
+		if (!dwarf_attr_integrate(&type, DW_AT_type, &attribute) ||
+		    !dwarf_formref_die(&attribute, &type)) {
+			fprintf(out, "void%s", behind);
+			return;
+		}
+		while (k < sp_array_size(parts) && parts[k].tag != dwarf_tag(&type))
+			k++;
+		if (k == sp_array_size(parts))
+			break;
+		strcpy(rest, behind);
+		snprintf(behind, sizeof(behind), "%s%s", parts[k].text, rest);
+	}
+	fprintf(out, "%s%s", dwarf_diename(&type) ? dwarf_diename(&type) : "?", behind);
+}
+
+static void put_parameters(FILE *out, Dwarf_Die *function)
+{
+	const char *separator = "";
+	Dwarf_Die die;
+	int left = MAX_PARAMETERS;
+
+	fputc('(', out);
+	if (dwarf_child(function, &die) == 0)
+		do {
+			if (dwarf_tag(&die) != DW_TAG_formal_parameter ||
+			    dwarf_hasattr_integrate(&die, DW_AT_artificial))
+				continue;
+			fputs(separator, out);
+			separator = ", ";
+			put_type(out, &die);
+		} while (--left && dwarf_siblingof(&die, &die) == 0);
+	fputc(')', out);
+}
+
+char *sp_debug_qualified(Dwarf_Die *die, long *steps)
+{
+	sp_cleanup(sp_freep) char *scope = find_scope(die, steps, 0);
+	Dwarf_Die origin = origin_of(die);
+	const char *name = dwarf_diename(&origin);
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+
+	if (!name || !(out = open_memstream(&text, &size)))
+		return NULL;
+	fprintf(out, "%s%s%s", scope ? scope : "", scope ? "::" : "", name);
+	put_parameters(out, &origin);
+	if (fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * debug_scope.h - what stands around a function of C++ that has no linker name: namespaces,
+ * debug_scope.h - the whole name of a function of C++ that has no linker name: namespaces,
  * classes, functions.
  *
  * Compilers write linker names of what other files can call. The call operator of a lambda in
@@ -12,12 +12,15 @@
 
 #include <elfutils/libdw.h>
 
-#define SP_SCOPE_STEPS 2000000 /* entries of a unit to look at, enough for any that people write \
-				*/
+#define SP_SCOPE_STEPS \
+	2000000 /* entries of a unit to look at, enough for any that people write \
+		 */
 
-/* "sim::(anonymous namespace)::Op", "main::{lambda#2}", of the function @die, a subprogram or an
- * inlined call; to free(). NULL: there is nothing around it, or no memory, or *@steps came to an
- * end, which counts down with what was looked at. */
-char *sp_debug_scope(Dwarf_Die *die, long *steps);
+/* The whole name of the function @die, a subprogram or an inlined call, as debug information has
+ * it: "sim::(anonymous namespace)::Op::operator()(double)", "main::{lambda#2}::operator()(int)"; to
+ * free(). Types of parameters stand without what is around them: they tell overloads apart. NULL:
+ * it has no name, or there is no memory. *@steps counts down with what was looked at: at 0 it is
+ * without its scope. */
+char *sp_debug_qualified(Dwarf_Die *die, long *steps);
 
 #endif

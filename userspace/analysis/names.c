@@ -92,10 +92,8 @@ static char *name_by_hints(const char *base, const struct sp_name_hints *hints, 
 
 static char *make_base(const char *base, const struct sp_name_hints *hints, bool fortran)
 {
-	char *name = demangle_cxx(base);
+	char *name = hints->whole ? strdup(hints->whole) : demangle_cxx(base);
 
-	if (!name && hints->scope && asprintf(&name, "%s::%s", hints->scope, base) < 0)
-		name = NULL;
 	if (!name)
 		name = sp_name_fortran(base);
 	return name ? name : name_by_hints(base, hints, fortran);

@@ -24,7 +24,9 @@ struct sp_name_hints {
 	bool fortran;	    /* the language of its unit */
 	const char *name;   /* in its source (DW_AT_name), NULL unknown */
 	const char *module; /* Fortran: the module around it (DW_TAG_module), NULL none */
-	const char *scope;  /* C++: what is around a function that has no linker name, NULL nothing */
+	/* C++: the whole name of a function for which compilers write no linker name, NULL. Where
+	 * the symbol table has one, it is not used, so that inlined calls have the same name. */
+	const char *whole;
 	/* Of an outlined function: the linker name of the function that it was cut out of (NULL
 	 * unknown), and the number of its construct there, from 1 (0 unknown). */
 	const char *parent;

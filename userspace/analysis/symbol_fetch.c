@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "userspace/analysis/symbols.h"
 #include "userspace/base/cleanup.h"
 
 #define LIBRARY "libdebuginfod.so.1"
@@ -82,13 +83,13 @@ static const char *reason_of(int code)
 	const char *text;
 
 	if (is_late(NULL, 0, 0))
-		return "debuginfod did not answer in time";
+		return SP_SYMBOLS_NO_ANSWER;
 	switch (code) {
 	case -ENOENT:
 		return "debuginfod has nothing for its build-id";
 	case -ETIME:
 	case -ETIMEDOUT:
-		return "debuginfod did not answer in time";
+		return SP_SYMBOLS_NO_ANSWER;
 	case -ECONNREFUSED:
 	case -EHOSTUNREACH:
 	case -ENETUNREACH:
@@ -186,5 +187,5 @@ void sp_symbol_fetch_end(struct sp_symbol_fetch *fetch, const char **ret_path,
 	*ret_path = fetch->answer[0] == 'F' ? fetch->answer + 1 : NULL;
 	*ret_reason = fetch->answer[0] == 'R' ? fetch->answer + 1
 		      : fetch->answer[0]      ? ""
-					      : "debuginfod did not answer in time";
+					      : SP_SYMBOLS_NO_ANSWER;
 }

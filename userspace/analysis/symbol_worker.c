@@ -127,7 +127,7 @@ static bool same_hints(const struct sp_name_hints *a, const struct sp_name_hints
 {
 	return a->fortran == b->fortran && a->name == b->name && a->module == b->module &&
 	       a->parent == b->parent && a->parent_is_one_of == b->parent_is_one_of &&
-	       a->construct == b->construct && a->scope == b->scope;
+	       a->construct == b->construct && a->whole == b->whole;
 }
 
 /* The readable form of a linker name that was sent as number @raw. */
@@ -143,8 +143,8 @@ static int send_readable(struct worker *worker, uint32_t raw, const struct sp_na
 	if (raw == SP_WORKER_NO_TEXT || worker->raw_names)
 		return 0;
 	/* It goes away with its unit; what is made of it is known by it. */
-	if (hints->scope)
-		hints->scope = sp_pool_add(worker->made, hints->scope);
+	if (hints->whole)
+		hints->whole = sp_pool_add(worker->made, hints->whole);
 	if (raw >= worker->readable_capacity) {
 		size_t capacity = (size_t)raw * 2 + 64;
 		struct readable *grown = reallocarray(worker->readable, capacity, sizeof(*grown));

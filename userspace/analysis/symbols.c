@@ -158,6 +158,11 @@ void sp_symbols_set_place(struct sp_symbols *symbols, uint32_t number, uint8_t p
 		symbols->modules[number].public.place |= place;
 }
 
+unsigned int sp_symbols_patience_s(const struct sp_symbols *symbols)
+{
+	return symbols->options.debuginfod_s;
+}
+
 size_t sp_symbols_n_modules(const struct sp_symbols *symbols)
 {
 	return symbols->n_modules;

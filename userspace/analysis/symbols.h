@@ -55,6 +55,9 @@ enum sp_symbols_status {
 	SP_SYMBOLS_DAMAGED = 5, /* is not ELF, or reading it went wrong; may have answers */
 };
 
+/* The reason of a module whose debug information servers were asked for in vain, for want of time. */
+#define SP_SYMBOLS_NO_ANSWER "debuginfod did not answer in time"
+
 struct sp_symbols_module {
 	const char *path;
 	const char *build_id; /* as given; "" unknown */
@@ -100,6 +103,9 @@ int sp_symbols_add_copy(struct sp_symbols *symbols, uint32_t module, const char 
 
 /* Where the file was when it was recorded: for those who say why it cannot be read. */
 void sp_symbols_set_place(struct sp_symbols *symbols, uint32_t module, uint8_t place);
+
+/* How long servers are waited for, all together. */
+unsigned int sp_symbols_patience_s(const struct sp_symbols *symbols);
 
 int sp_symbols_add(struct sp_symbols *symbols, uint32_t module, uint64_t address);
 

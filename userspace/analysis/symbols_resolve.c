@@ -148,7 +148,7 @@ static int start_fetch(struct work *work, struct sp_symbols_file *module)
 		symbols->fetch_until =
 			sp_symbols_now_ns() + symbols->options.debuginfod_s * 1000000000ull;
 	if (sp_symbols_now_ns() >= symbols->fetch_until)
-		return give_up_fetch(symbols, module, "debuginfod did not answer in time");
+		return give_up_fetch(symbols, module, SP_SYMBOLS_NO_ANSWER);
 	r = sp_symbol_fetch_start(&fetch->process, module->public.build_id, symbols->fetch_until);
 	if (r < 0)
 		return r;

@@ -351,6 +351,34 @@ static void note_lacking(FILE *out, const struct sp_sample_modules_note *note)
 			note->lacking_of ? "symbols" : "debug information", note->shown, list);
 }
 
+/* One note for all that servers were asked for in vain. */
+static void note_no_answer(FILE *out, const struct sp_sample_modules_note *note)
+{
+	sp_cleanup(sp_freep) char *list = NULL;
+	size_t size, n = 0;
+	FILE *stream = open_memstream(&list, &size);
+
+	for (uint32_t i = 0; stream && i < sp_symbols_n_modules(note->symbols); i++) {
+		const struct sp_symbols_module *module = sp_symbols_module(note->symbols, i);
+
+		if (!note->samples_of(note->data, i) ||
+		    strcmp(module->reason, SP_SYMBOLS_NO_ANSWER) != 0)
+			continue;
+		if (n < MAX_LISTED)
+			fprintf(stream, "%s%s", n ? ", " : "", base_name(module->path));
+		n++;
+	}
+	if (stream && n > MAX_LISTED)
+		fprintf(stream, " and %zu more", n - MAX_LISTED);
+	if (stream && fclose(stream) == 0 && n)
+		sp_sample_note(
+			out,
+			"the servers of DEBUGINFOD_URLS did not answer within %u s, so debug "
+			"information is missing for %s; --debuginfod-timeout waits longer, "
+			"--no-debuginfod does not ask",
+			sp_symbols_patience_s(note->symbols), list);
+}
+
 void sp_sample_note_modules(FILE *out, const struct sp_sample_modules_note *note)
 {
 	for (size_t i = 0; i < sp_symbols_n_modules(note->symbols); i++) {
@@ -362,8 +390,10 @@ void sp_sample_note_modules(FILE *out, const struct sp_sample_modules_note *note
 			continue;
 		note_module(out, note, module, samples);
 		if (module->status == SP_SYMBOLS_NAMES && *module->reason &&
+		    strcmp(module->reason, SP_SYMBOLS_NO_ANSWER) != 0 &&
 		    (double)samples >= WORTH_A_NOTE * (double)note->files->samples)
 			sp_sample_note(out, "%s: %s", base_name(module->path), module->reason);
 	}
+	note_no_answer(out, note);
 	note_lacking(out, note);
 }

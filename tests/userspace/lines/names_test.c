@@ -205,11 +205,13 @@ static void test_hints(void)
 		{{.keep_clones = true}, "__heat_MOD_step.part.1", "heat::step [clone .part.1]"},
 		{{.keep_clones = true}, "solve._omp_fn.0.cold", "solve [omp 1] [clone .cold]"},
 		{{.keep_clones = true}, "memcpy@@GLIBC_2.14", "memcpy"},
-		{{.scope = "a::(anonymous namespace)::Op"},
+		{{.whole = "a::(anonymous namespace)::Op::operator()(int)"},
 		 "operator()",
-		 "a::(anonymous namespace)::Op::operator()"},
-		{{.scope = "main::{lambda#2}"}, "operator()", "main::{lambda#2}::operator()"},
-		{{.scope = "a"}, "_ZN4grid5Field5totalEf", "grid::Field::total(float)"},
+		 "a::(anonymous namespace)::Op::operator()(int)"},
+		{{.whole = "a::f(int)"}, "_ZN1aL1fEi.constprop.0", "a::f(int)"},
+		{{.whole = "a::f(int)", .keep_clones = true},
+		 "_ZN1aL1fEi.constprop.0",
+		 "a::f(int) [clone .constprop.0]"},
 	};
 
 	for (size_t i = 0; i < sp_array_size(cases); i++)
