@@ -50,8 +50,12 @@
  *   first NUL byte, if it has one.
  * - Regions nest, and may recurse. A begin and its end run on the same thread and in the same
  *   program or library, but not necessarily in the same function or file. An end without a begin is
- *   harmless (the recorder counts it). A begin whose end never comes (longjmp, thread exit, return
- *   between the two) is closed by the recorder where it can prove it: prefer SP_REGION_SCOPE.
+ *   harmless (the recorder counts it, by region). A begin whose end never comes is closed by the
+ *   recorder, and marked: with the region around it, the thread, the program. A scope that longjmp
+ *   left is closed at the first edge that lies above it on the thread's stack, or where the scope
+ *   begins again; a begin that a return skipped cannot be told from a pair over two functions, and
+ *   stays open until the region around it ends: prefer SP_REGION_SCOPE. What is open when a region
+ *   ends ends with it; an end that comes later is counted as late.
  * - Equal names are one region, wherever they stand.
  * - Threads: everything here may be called from any thread at any time, also from signal handlers
  *   but for sp_region_intern*(), which allocate memory.

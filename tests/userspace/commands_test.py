@@ -197,14 +197,14 @@ def test_summary(report):
 
 CUTS = [
     "5 calls had no end of their own and ended with the region around them: an early return, or a "
-    "missing end (5 × early)",
-    "1 call had no end of its own and ended with its thread (1 × a)",
+    "missing end (5 × early at x.c:2)",
+    "1 call had no end of its own and ended with its thread (1 × a at x.c:3)",
     "2 calls had no end of their own and ended when their process executed another program "
-    "(1 × a, 1 × b)",
+    "(1 × a at x.c:3, 1 × b at x.c:4)",
     "3 calls had no end of their own and were still open when the recording ended: cut there "
-    "(1 × a, 1 × b, 1 × c)",
+    "(1 × a at x.c:3, 1 × b at x.c:4, 1 × c at x.c:5)",
     "4 calls had no end of their own and ended when their function was seen to have returned "
-    "(1 × a, 1 × b, 1 × c, and 1 more region)",
+    "(1 × a at x.c:3, 1 × b at x.c:4, 1 × c at x.c:5, and 1 more region)",
 ]
 
 

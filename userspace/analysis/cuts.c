@@ -5,6 +5,7 @@
 #include "userspace/analysis/cuts.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,12 +34,21 @@ static const char *const words[SP_CUT_KINDS][2] = {
 void sp_cuts_free(struct sp_cuts *cuts)
 {
 	sp_pool_free(cuts->names);
+	for (size_t i = 0; i < cuts->n; i++)
+		free(cuts->regions[i].file);
 	free(cuts->regions);
 	*cuts = (struct sp_cuts){0};
 }
 
 int sp_cuts_add(struct sp_cuts *cuts, const char *region, unsigned kind, uint64_t count)
 {
+	return sp_cuts_add_at(cuts, region, "", -1, kind, count);
+}
+
+int sp_cuts_add_at(struct sp_cuts *cuts, const char *region, const char *file, int64_t line,
+		   unsigned kind, uint64_t count)
+{
+	const char *slash = strrchr(file, '/');
 	uint64_t *sum;
 	uint32_t number;
 	int r;
@@ -53,6 +63,14 @@ int sp_cuts_add(struct sp_cuts *cuts, const char *region, unsigned kind, uint64_
 	while (cuts->n <= number)
 		if (!sp_array_add(&cuts->regions, &cuts->n, &cuts->room))
 			return -ENOMEM;
+	if (file[0] && line > 0 && !cuts->regions[number].file) {
+		char *kept = strdup(slash ? slash + 1 : file);
+
+		if (!kept)
+			return -ENOMEM;
+		cuts->regions[number].file = kept;
+		cuts->regions[number].line = line;
+	}
 	sum = &cuts->regions[number].counts[kind];
 	if (__builtin_add_overflow(*sum, count, sum))
 		*sum = UINT64_MAX;
@@ -62,6 +80,7 @@ int sp_cuts_add(struct sp_cuts *cuts, const char *region, unsigned kind, uint64_
 struct ranked {
 	uint64_t count;
 	const char *name;
+	const struct sp_cut_region *region;
 };
 
 static int by_count(const void *a, const void *b)
@@ -84,7 +103,8 @@ static struct ranked *rank(const struct sp_cuts *cuts, unsigned kind, size_t *re
 
 		if (!count)
 			continue;
-		list[n++] = (struct ranked){count, sp_pool_at(cuts->names, (uint32_t)i)};
+		list[n++] = (struct ranked){count, sp_pool_at(cuts->names, (uint32_t)i),
+					    &cuts->regions[i]};
 		if (__builtin_add_overflow(sum, count, &sum))
 			sum = UINT64_MAX;
 	}
@@ -116,9 +136,12 @@ char *sp_cuts_tell(const struct sp_cuts *cuts, unsigned kind, int *ret_r)
 	if (kind != BEGAN_BEFORE)
 		fprintf(out, "had no end of %s own and ", sum == 1 ? "its" : "their");
 	fprintf(out, reasons[kind], words[kind][sum != 1]);
-	for (size_t i = 0; i < n && i < MOST; i++)
+	for (size_t i = 0; i < n && i < MOST; i++) {
 		fprintf(out, "%s%s \xc3\x97 %s", i ? ", " : " (", sp_show_count(list[i].count).text,
 			list[i].name);
+		if (list[i].region->file)
+			fprintf(out, " at %s:%" PRId64, list[i].region->file, list[i].region->line);
+	}
 	if (n > MOST)
 		fprintf(out, ", and %zu more region%s", n - MOST, n - MOST == 1 ? "" : "s");
 	putc(')', out);

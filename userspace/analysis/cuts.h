@@ -20,6 +20,8 @@ struct sp_cuts {
 	struct sp_pool *names;
 	struct sp_cut_region {
 		uint64_t counts[SP_CUT_KINDS];
+		char *file; /* where it begins, without directories; NULL unknown */
+		int64_t line;
 	} * regions; /* by number of the name */
 	size_t n, room;
 };
@@ -34,6 +36,9 @@ static inline int sp_cut_kind(uint16_t flags)
 
 /* A zeroed struct is empty. -ENOMEM, or -E2BIG beyond 2^32 - 2 regions. */
 int sp_cuts_add(struct sp_cuts *cuts, const char *region, unsigned kind, uint64_t count);
+/* The same of calls that began at a place; the first that is known of a region is shown. */
+int sp_cuts_add_at(struct sp_cuts *cuts, const char *region, const char *file, int64_t line,
+		   unsigned kind, uint64_t count);
 void sp_cuts_free(struct sp_cuts *cuts);
 
 /* One sentence on the calls of a kind, to free(), with the three regions that have most. NULL if

@@ -93,18 +93,33 @@ static int gather_losses(struct sp_inputs *inputs, size_t index, struct sp_error
 /* Every file has its own; files without the table say nothing. */
 static int gather_cuts(struct sp_cuts *cuts, const struct sp_given *input, struct sp_error *error)
 {
-	uint32_t n_regions = sp_profile_info(input->profile)->n_regions;
+	const struct sp_profile_info *info = sp_profile_info(input->profile);
+	sp_cleanup(sp_freep) const struct sp_row **places = NULL; /* a row of each region */
+	uint32_t n_regions = info->n_regions;
 	const struct sp_cut_row *rows;
 	size_t n;
 	int r = sp_profile_cuts(input->profile, &rows, &n, error);
 
+	if (r < 0 || !n)
+		return r;
+	places = calloc((size_t)n_regions + 1, sizeof(*places));
+	if (!places)
+		return out_of_memory(error);
+	for (uint32_t i = 0; i < info->n_rows; i++) {
+		const struct sp_row *row = sp_profile_row(input->profile, i);
+
+		if (row->region < n_regions && !places[row->region])
+			places[row->region] = row;
+	}
 	for (size_t i = 0; r == 0 && i < n; i++) {
+		const struct sp_row *place = rows[i].region < n_regions ? places[rows[i].region] : NULL;
 		int kind = sp_cut_kind(rows[i].flag);
 
 		if (kind < 0 || rows[i].region >= n_regions || !rows[i].count)
 			continue;
-		if (sp_cuts_add(cuts, sp_profile_region(input->profile, rows[i].region),
-				(unsigned)kind, rows[i].count) < 0)
+		if (sp_cuts_add_at(cuts, sp_profile_region(input->profile, rows[i].region),
+				   place ? place->source_file : "", place ? place->source_line : -1,
+				   (unsigned)kind, rows[i].count) < 0)
 			return out_of_memory(error);
 	}
 	return r;

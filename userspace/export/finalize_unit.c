@@ -185,8 +185,10 @@ static int add_call(struct sp_unit_writer *w, const struct sp_record *record, st
 	put_call(w, record);
 	kind = sp_cut_kind((uint16_t)record->word[SP_CW_LANE]);
 	if (kind >= 0 &&
-	    sp_cuts_add(&w->fin->result->cuts, w->fin->recording->regions[(uint32_t)w->row].name,
-			(unsigned)kind, 1) < 0)
+	    sp_cuts_add_at(&w->fin->result->cuts,
+			   w->fin->recording->regions[(uint32_t)w->row].name,
+			   w->fin->recording->sites[site].file, w->fin->recording->sites[site].line,
+			   (unsigned)kind, 1) < 0)
 		return out_of_memory(error);
 	w->last = *record;
 	w->has_last = true;
