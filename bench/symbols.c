@@ -53,20 +53,144 @@ static double now(void)
 	return (double)at.tv_sec + (double)at.tv_nsec / 1e9;
 }
 
-static void print(const struct sp_symbols *symbols, uint32_t module, const uint64_t *addresses,
-		  size_t n, bool functions)
-{
-	for (size_t i = 0; i < n; i++) {
-		const struct sp_symbol *symbol = sp_symbols_find(symbols, module, addresses[i]);
+/* ---- reading and printing: own, since they would take longer than looking up ---- */
 
-		if (functions)
-			printf("0x%016" PRIx64 "\n", addresses[i]);
-		for (uint32_t k = 0; k < symbol->n_frames; k++) {
-			if (functions)
-				puts(symbol->frames[k].raw);
-			printf("%s:%" PRIu32 "\n", symbol->frames[k].file, symbol->frames[k].line);
+#define OUT_BYTES (256u << 10)
+#define TEXT_BYTES (66u << 10) /* more than the longest text has */
+
+struct out {
+	char *bytes; /* OUT_BYTES */
+	size_t used;
+};
+
+static void flush(struct out *out)
+{
+	fwrite(out->bytes, 1, out->used, stdout);
+	out->used = 0;
+}
+
+/* A few bytes. */
+static void put(struct out *out, const char *text, size_t size)
+{
+	if (size > OUT_BYTES - out->used)
+		flush(out);
+	memcpy(out->bytes + out->used, text, size);
+	out->used += size;
+}
+
+static void put_text(struct out *out, const char *text)
+{
+	if (OUT_BYTES - out->used < TEXT_BYTES)
+		flush(out);
+	out->used = (size_t)(stpcpy(out->bytes + out->used, text) - out->bytes);
+}
+
+static void put_address(struct out *out, uint64_t address)
+{
+	char text[19] = "0x";
+
+	for (int i = 0; i < 16; i++)
+		text[2 + i] = "0123456789abcdef"[address >> (60 - 4 * i) & 0xf];
+	text[18] = '\n';
+	put(out, text, sizeof(text));
+}
+
+/* ":LINE" and a new line. */
+static void put_line(struct out *out, uint32_t line)
+{
+	char text[12];
+	size_t at = sizeof(text);
+
+	text[--at] = '\n';
+	do
+		text[--at] = (char)('0' + line % 10);
+	while (line /= 10);
+	text[--at] = ':';
+	put(out, text + at, sizeof(text) - at);
+}
+
+static void print_one(struct out *out, uint64_t address, const struct sp_symbol *symbol,
+		      bool functions)
+{
+	if (functions)
+		put_address(out, address);
+	for (uint32_t k = 0; k < symbol->n_frames; k++) {
+		if (functions) {
+			put_text(out, symbol->frames[k].raw);
+			put(out, "\n", 1);
 		}
+		put_text(out, symbol->frames[k].file);
+		put_line(out, symbol->frames[k].line);
 	}
+}
+
+static void print(struct out *out, const struct sp_symbols *symbols, uint32_t module,
+		  const uint64_t *addresses, size_t n, bool functions)
+{
+	const struct sp_symbol *found[64];
+
+	for (size_t i = 0; i < n; i += sp_array_size(found)) {
+		size_t part = n - i < sp_array_size(found) ? n - i : sp_array_size(found);
+
+		sp_symbols_find_all(symbols, module, addresses + i, part, found);
+		for (size_t k = 0; k < part; k++)
+			print_one(out, addresses[i + k], found[k], functions);
+	}
+	flush(out);
+}
+
+static uint64_t hexadecimal(const char *text, const char *end)
+{
+	uint64_t value = 0;
+
+	for (; text < end && (*text == ' ' || *text == '\t'); text++)
+		;
+	if (end - text > 2 && text[0] == '0' && (text[1] | 0x20) == 'x')
+		text += 2;
+	for (; text < end; text++) {
+		unsigned int c = (unsigned char)*text, letter = (c | 0x20) - 'a';
+
+		if (c - '0' < 10)
+			value = value << 4 | (c - '0');
+		else if (letter < 6)
+			value = value << 4 | (letter + 10);
+		else
+			break;
+	}
+	return value;
+}
+
+/* All of standard input, by line. */
+static int read_addresses(struct sp_symbols *symbols, uint32_t module, uint64_t **ret_addresses,
+			  size_t *ret_n)
+{
+	sp_cleanup(sp_freep) char *text = NULL;
+	size_t used = 0, room = 0, got, addresses_room = 0;
+	int r = 0;
+
+	do {
+		char *grown;
+
+		room = room ? 2 * room : 64 << 10;
+		grown = realloc(text, room);
+		if (!grown)
+			return -ENOMEM;
+		text = grown;
+		got = fread(text + used, 1, room - used, stdin);
+		used += got;
+	} while (used == room);
+	for (const char *line = text, *end; line < text + used && r == 0; line = end + 1) {
+		uint64_t *added = sp_array_add(ret_addresses, ret_n, &addresses_room);
+
+		if (!added)
+			return -ENOMEM;
+		end = memchr(line, '\n', (size_t)(text + used - line));
+		if (!end)
+			end = text + used;
+		*added = hexadecimal(line, end);
+		r = sp_symbols_add(symbols, module, *added);
+	}
+	return r;
 }
 
 static int look_up(const struct sp_symbols_options *how, const char *path, const char *build_id,
@@ -77,10 +201,10 @@ static int look_up(const struct sp_symbols_options *how, const char *path, const
 	sp_cleanup(sp_symbols_freep) struct sp_symbols *symbols = NULL;
 	sp_cleanup(sp_freep) uint64_t *addresses = NULL;
 	const struct sp_symbols_module *known;
-	size_t n = 0, room = 0;
+	sp_cleanup(sp_freep) char *bytes = malloc(OUT_BYTES);
+	struct out out = {.bytes = bytes};
+	size_t n = 0;
 	double start = now();
-	uint64_t address, *added;
-	char line[64];
 	uint32_t module;
 	int r = sp_symbols_new(how, &symbols);
 
@@ -88,20 +212,14 @@ static int look_up(const struct sp_symbols_options *how, const char *path, const
 		r = sp_symbols_add_module(symbols, path, build_id, &module);
 	if (r == 0 && copy)
 		r = sp_symbols_add_copy(symbols, module, copy);
-	while (r == 0 && fgets(line, sizeof(line), stdin)) {
-		address = strtoull(line, NULL, 16);
-		added = sp_array_add(&addresses, &n, &room);
-		if (!added)
-			return -ENOMEM;
-		*added = address;
-		r = sp_symbols_add(symbols, module, address);
-	}
+	if (r == 0)
+		r = bytes ? read_addresses(symbols, module, &addresses, &n) : -ENOMEM;
 	if (r == 0)
 		r = sp_symbols_resolve(symbols);
 	if (r < 0)
 		return r;
 	if (print_what != PRINT_NOTHING)
-		print(symbols, module, addresses, n, print_what == PRINT_FUNCTIONS);
+		print(&out, symbols, module, addresses, n, print_what == PRINT_FUNCTIONS);
 	known = sp_symbols_module(symbols, module);
 	fprintf(stderr, "%s: %s%s%s%s%s, %zu addresses in %.3f s\n", path, statuses[known->status],
 		*known->debug_file ? " from " : "", known->debug_file, *known->reason ? ": " : "",

@@ -352,15 +352,15 @@ static const char *find_whole(struct sp_debug_hints *hints, Dwarf_Die *die)
 	return *text;
 }
 
-void sp_debug_hints_find(struct sp_debug_hints *hints, const Dwarf_Die *die, const char *function,
-			 struct sp_name_hints *ret_names)
+void sp_debug_hints_find(struct sp_debug_hints *hints, const Dwarf_Die *die,
+			 const struct sp_debug_name *name, struct sp_name_hints *ret_names)
 {
-	bool cut_out = function && strstr(function, ".omp");
+	bool cut_out = name && name->cut_out;
 	const struct function *found;
 	Dwarf_Die entry = *die;
 
 	*ret_names = (struct sp_name_hints){.fortran = hints->fortran};
-	if (hints->cxx && !cut_out && function && strncmp(function, "_Z", 2) != 0 &&
+	if (hints->cxx && !cut_out && name && strncmp(name->text, "_Z", 2) != 0 &&
 	    hints->steps > 0)
 		ret_names->whole = find_whole(hints, &entry);
 	if (!hints->fortran && !cut_out)
@@ -372,6 +372,6 @@ void sp_debug_hints_find(struct sp_debug_hints *hints, const Dwarf_Die *die, con
 		ret_names->module = found ? found->module : NULL;
 	}
 	if (cut_out && found && found->line)
-		find_parent(hints, found, strstr(function, ".omp_task_entry") ? TASK : OUTLINED,
+		find_parent(hints, found, strstr(name->text, ".omp_task_entry") ? TASK : OUTLINED,
 			    ret_names);
 }

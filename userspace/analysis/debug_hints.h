@@ -11,6 +11,7 @@
 
 #include <elfutils/libdw.h>
 
+#include "userspace/analysis/debug_names.h"
 #include "userspace/analysis/names.h"
 
 struct sp_debug_hints;
@@ -20,9 +21,9 @@ int sp_debug_hints_new(const Dwarf_Die *unit, struct sp_debug_hints **ret_hints)
 /* NULL is fine. */
 void sp_debug_hints_free(struct sp_debug_hints *hints);
 
-/* Hints for the function of @die, a subprogram or an inlined call, whose linker name is @function
- * (NULL: none). All zero where there are none, or no memory; texts live as long as the hints. */
-void sp_debug_hints_find(struct sp_debug_hints *hints, const Dwarf_Die *die, const char *function,
-			 struct sp_name_hints *ret_names);
+/* Hints for the function of @die, a subprogram or an inlined call, whose name is @name (NULL: none).
+ * All zero where there are none, or no memory; texts live as long as the hints. */
+void sp_debug_hints_find(struct sp_debug_hints *hints, const Dwarf_Die *die,
+			 const struct sp_debug_name *name, struct sp_name_hints *ret_names);
 
 #endif

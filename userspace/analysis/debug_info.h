@@ -21,13 +21,25 @@
 #define SP_DEBUG_MAX_INLINED \
 	64 /* frames at one address; the outermost is kept, of the others the inner ones */
 
-/* One function at an address. Raw linker names; NULL is unknown. */
-struct sp_debug_frame {
-	const char *function;
-	const char *file;	    /* if relative, then to the directory */
+/* A function at an address. Those of inlined calls lead to the function that they are in. */
+struct sp_debug_link {
+	const char *function;	    /* raw linker name; NULL unknown */
+	struct sp_name_hints names; /* for its readable form */
+	const char *call_file; /* where it was called in the next one; as a place's; NULL unknown */
+	const char *directory;
+	uint32_t call_line;
+	uint32_t depth;		      /* so many links there are from here on, this one included */
+	uint32_t number;	      /* the user's, who finds 0 at first */
+	uint32_t *function_number;    /* the same, of all links with this function; NULL: none */
+	struct sp_debug_link *around; /* the function that it is inlined in; NULL: none */
+};
+
+/* What is known of an address. */
+struct sp_debug_place {
+	struct sp_debug_link *link; /* the innermost function; NULL unknown */
+	const char *file;	    /* if relative, then to the directory; NULL unknown */
 	const char *directory;	    /* where the compiler ran; may be NULL */
 	uint32_t line;		    /* 0 unknown */
-	struct sp_name_hints names; /* for the readable form of its name */
 };
 
 struct sp_debug_info;
@@ -53,14 +65,21 @@ bool sp_debug_info_has_lines(const struct sp_debug_info *info, const char **ret_
  * known of their inlined calls. */
 size_t sp_debug_info_n_lost(const struct sp_debug_info *info);
 
-/* Called with the frames, innermost first, of addresses[index]. @n_frames is 0 if nothing is known.
- * A frame from a symbol table has no file and line. Nonzero stops, and is returned. */
-typedef int (*sp_debug_found)(void *context, size_t index, const struct sp_debug_frame *frames,
-			      size_t n_frames);
+/* Several processes that look up the same addresses in the same file have a part of them each: they
+ * take chunks, as they get through with them, by one counter in memory that they share. */
+struct sp_debug_share {
+	unsigned int processes;
+	_Atomic uint32_t *next; /* NULL: there is but this process */
+};
 
-/* Looks up @n link-time addresses, best in ascending order, and calls @found once for each, in an
- * order of its own. Each compilation unit is read once. */
-int sp_debug_info_find(struct sp_debug_info *info, const uint64_t *addresses, size_t n,
-		       sp_debug_found found, void *context);
+/* Called for addresses[index]. The links live, and keep their numbers, until addresses of another
+ * unit are told. Nonzero stops, and is returned. */
+typedef int (*sp_debug_found)(void *context, size_t index, const struct sp_debug_place *place);
+
+/* Looks up @n link-time addresses, in ascending order, and calls @found once for each that falls to
+ * this process, in an order of its own. Each compilation unit is read once, those with very many
+ * addresses by several processes. */
+int sp_debug_info_find(struct sp_debug_info *info, const uint64_t *addresses, uint32_t n,
+		       const struct sp_debug_share *share, sp_debug_found found, void *context);
 
 #endif

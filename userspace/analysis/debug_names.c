@@ -7,19 +7,27 @@
 #include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "userspace/base/array.h"
 #include "userspace/base/idmap.h"
 
 #define MAX_STEPS 16 /* from an entry to the one that has the name; four are usual */
 
+#define CHUNK 256
+
+struct chunk {
+	struct sp_debug_name names[CHUNK];
+};
+
 struct sp_debug_names {
 	struct sp_skim *skim;
 	const struct sp_skim_unit *unit;
 	Dwarf_CU *cu;
-	struct sp_idmap known; /* offset of what entries refer to: index in names */
-	const char **names;    /* NULL: it has none */
-	size_t n_names, names_room;
+	struct sp_idmap known; /* offset of what entries refer to: number of a name */
+	struct chunk **chunks; /* of names; a text of NULL: it has none */
+	size_t n_chunks, chunks_room;
+	uint32_t n;
 };
 
 int sp_debug_names_new(struct sp_skim *skim, const struct sp_skim_unit *unit, Dwarf_CU *cu,
@@ -41,7 +49,9 @@ void sp_debug_names_free(struct sp_debug_names *names)
 	if (!names)
 		return;
 	sp_idmap_free(&names->known);
-	free(names->names);
+	for (size_t i = 0; i < names->n_chunks; i++)
+		free(names->chunks[i]);
+	free(names->chunks);
 	free(names);
 }
 
@@ -96,31 +106,54 @@ static bool follow(struct sp_debug_names *names, uint64_t offset, const char **r
 	return false;
 }
 
+static struct sp_debug_name *new_name(struct sp_debug_names *names, const char *text,
+				      uint32_t *ret_number)
+{
+	struct chunk *chunk = names->n % CHUNK ? names->chunks[names->n / CHUNK] : NULL;
+
+	if (!chunk) {
+		struct chunk **added =
+			sp_array_add(&names->chunks, &names->n_chunks, &names->chunks_room);
+
+		chunk = added ? *added = malloc(sizeof(*chunk)) : NULL;
+		if (!chunk) {
+			names->n_chunks -= added != NULL;
+			return NULL;
+		}
+	}
+	*ret_number = names->n++;
+	chunk->names[*ret_number % CHUNK] =
+		(struct sp_debug_name){.text = text, .cut_out = text && strstr(text, ".omp")};
+	return &chunk->names[*ret_number % CHUNK];
+}
+
 /* Most entries are inlined calls of a few functions: what was found is kept for these, not for the
  * calls. */
-const char *sp_debug_names_find(struct sp_debug_names *names, uint64_t offset)
+struct sp_debug_name *sp_debug_names_find(struct sp_debug_names *names, uint64_t offset,
+					  struct sp_skim_entry *ret_entry)
 {
-	struct sp_skim_entry entry = {0};
-	uint64_t key = offset;
-	const char *name = NULL, **kept;
-	uint32_t index;
+	uint64_t key = offset, origin;
+	struct sp_debug_name *kept;
+	const char *text = NULL;
+	uint32_t number;
 
-	if (sp_skim_seek(names->skim, offset) < 0 || !sp_skim_next(names->skim, &entry))
+	*ret_entry = (struct sp_skim_entry){0};
+	if (sp_skim_seek(names->skim, offset) < 0 || !sp_skim_next(names->skim, ret_entry))
 		return NULL;
-	if (entry.tag == DW_TAG_inlined_subroutine && !entry.linkage.form && !entry.name.form &&
-	    sp_skim_reference(names->unit, &entry.origin))
-		key = sp_skim_reference(names->unit, &entry.origin);
-	index = sp_idmap_get(&names->known, key);
-	if (index != SP_IDMAP_NONE)
-		return names->names[index];
-	if (!follow(names, key, &name))
-		name = name_by_libdw(names, offset);
-	kept = key == offset ? NULL
-			     : sp_array_add(&names->names, &names->n_names, &names->names_room);
-	if (kept) {
-		*kept = name;
-		/* Without memory it is looked for again. */
-		sp_idmap_set(&names->known, key, (uint32_t)(names->n_names - 1));
+	origin = sp_skim_reference(names->unit, &ret_entry->origin);
+	if (ret_entry->tag == DW_TAG_inlined_subroutine && !ret_entry->linkage.form &&
+	    !ret_entry->name.form && origin)
+		key = origin;
+	number = sp_idmap_get(&names->known, key);
+	if (number != SP_IDMAP_NONE) {
+		kept = &names->chunks[number / CHUNK]->names[number % CHUNK];
+		return kept->text ? kept : NULL;
 	}
-	return name;
+	if (!follow(names, key, &text))
+		text = name_by_libdw(names, offset);
+	kept = new_name(names, text, &number);
+	/* Without memory it is looked for again. */
+	if (kept && key != offset)
+		sp_idmap_set(&names->known, key, number);
+	return text ? kept : NULL;
 }

@@ -279,10 +279,9 @@ static size_t first_not_before(const struct target *target, uint64_t address)
 }
 
 /* The rows are held against the addresses that are next, which is seldom. */
-static int add_rare_row(struct target *target, struct machine *machine, bool end)
+static int add_rare_row(struct target *target, const struct machine *machine, bool end)
 {
 	if (!machine->open) {
-		machine->open = true;
 		target->low = machine->address;
 		target->next = first_not_before(target, machine->address);
 	} else if (machine->address < target->last_address) {
@@ -306,8 +305,12 @@ static int add_rare_row(struct target *target, struct machine *machine, bool end
 static inline int add_row(struct target *target, struct machine *machine, bool end)
 {
 	if (!machine->open || machine->address < target->last_address ||
-	    machine->address > target->next_address || end)
-		return add_rare_row(target, machine, end);
+	    machine->address > target->next_address || end) {
+		struct machine copy = *machine; /* so that the machine can be in registers */
+
+		machine->open = true;
+		return add_rare_row(target, &copy, end);
+	}
 	target->last = (struct sp_debug_row){machine->file, machine->line};
 	target->last_address = machine->address;
 	return 0;
@@ -326,9 +329,9 @@ static void advance(const struct program *program, struct machine *machine, uint
 
 static const struct machine start = {.file = 1, .line = 1};
 
-static int run_extended(struct program *program, struct machine *machine, struct target *target)
+static inline int run_extended(struct sp_bytes *bytes, struct machine *machine,
+			       struct target *target)
 {
-	struct sp_bytes *bytes = &program->bytes;
 	uint64_t length = sp_bytes_uleb(bytes);
 	struct sp_bytes own = *bytes;
 	int r;
@@ -351,11 +354,9 @@ static int run_extended(struct program *program, struct machine *machine, struct
 	}
 }
 
-static int run_standard(struct program *program, unsigned int opcode, struct machine *machine,
-			struct target *target)
+static inline int run_standard(const struct program *program, struct sp_bytes *bytes,
+			       unsigned int opcode, struct machine *machine, struct target *target)
 {
-	struct sp_bytes *bytes = &program->bytes;
-
 	switch (opcode) {
 	case DW_LNS_copy:
 		return add_row(target, machine, false);
@@ -382,13 +383,15 @@ static int run_standard(struct program *program, unsigned int opcode, struct mac
 	}
 }
 
-static int run(struct program *program, struct target *target)
+static int run(const struct program *program, struct target *target)
 {
 	struct machine machine = start;
-	struct sp_bytes *bytes = &program->bytes;
+	struct sp_bytes bytes = program->bytes;
 	/* Divisions are the program's slowest instructions, and all have one divisor. */
 	uint8_t operations[256];
 	int16_t lines[256];
+	bool usual = program->opcode_base > DW_LNS_set_column &&
+		     program->lengths[DW_LNS_set_column] == 1;
 	int r = 0;
 
 	for (unsigned int i = program->opcode_base; i < 256; i++) {
@@ -396,17 +399,27 @@ static int run(struct program *program, struct target *target)
 		lines[i] = (int16_t)(program->line_base +
 				     (int)((i - program->opcode_base) % program->line_range));
 	}
-	while (bytes->at < bytes->end && r == 0) {
-		unsigned int opcode = *bytes->at++;
+	while (bytes.at < bytes.end && r == 0) {
+		unsigned int opcode = *bytes.at++;
 
-		if (opcode >= program->opcode_base) {
+		if (opcode - DW_LNS_advance_line <= 2 && usual && bytes.at < bytes.end &&
+		    *bytes.at < 0x80) {
+			/* Lines, files and columns come in no order that a processor could guess:
+			 * so without a branch for each. */
+			int32_t number = *bytes.at++;
+			int32_t is_line = -(int32_t)(opcode == DW_LNS_advance_line);
+			uint32_t is_file = -(uint32_t)(opcode == DW_LNS_set_file);
+
+			machine.line += (uint32_t)(((number ^ 0x40) - 0x40) & is_line);
+			machine.file ^= (machine.file ^ (uint32_t)number) & is_file;
+		} else if (opcode >= program->opcode_base) {
 			advance(program, &machine, operations[opcode]);
 			machine.line += (uint32_t)(int)lines[opcode];
 			r = add_row(target, &machine, false);
 		} else if (opcode) {
-			r = run_standard(program, opcode, &machine, target);
+			r = run_standard(program, &bytes, opcode, &machine, target);
 		} else {
-			r = run_extended(program, &machine, target);
+			r = run_extended(&bytes, &machine, target);
 		}
 	}
 	return r;

@@ -45,11 +45,11 @@ int sp_debug_unit_read(const struct sp_debug_unit_place *place,
 /* NULL is fine. */
 void sp_debug_unit_free(struct sp_debug_unit *unit);
 
-/* The chain of functions at addresses[index] (in the DWARF file's terms), innermost inlined one
- * first. Returns the number of frames; 0 if the unit knows neither function nor line. Texts live as
- * long as the Dwarf and the paths; a function may be NULL where only the line is known, and the
- * other way round. */
-size_t sp_debug_unit_find(struct sp_debug_unit *unit, size_t index,
-			  struct sp_debug_frame frames[SP_DEBUG_MAX_INLINED]);
+/* The place of addresses[index] (in the DWARF file's terms). @symbol: the function there by the
+ * symbol table, or NULL; one pointer for one symbol. Without a link where the unit knows no function
+ * there, without a file where it knows no line. Links live as long as the unit, texts as long as
+ * the Dwarf and the paths. -ENOMEM. */
+int sp_debug_unit_find(struct sp_debug_unit *unit, size_t index, const char *symbol,
+		       struct sp_debug_place *ret_place);
 
 #endif

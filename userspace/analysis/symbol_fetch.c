@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -124,44 +123,41 @@ static void fetch_it(int fd, const char *build_id)
 	answer(fd, 'R', reason_of(file));
 }
 
+struct question {
+	const char *build_id;
+	uint64_t deadline_ns;
+};
+
+static int run(const void *context, int fd, pid_t parent)
+{
+	const struct question *question = context;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		return 1;
+	if (null >= 0) { /* the library may talk */
+		dup2(null, STDOUT_FILENO);
+		dup2(null, STDERR_FILENO);
+	}
+	deadline = question->deadline_ns;
+	fetch_it(fd, question->build_id);
+	return 1;
+}
+
 int sp_symbol_fetch_start(struct sp_symbol_fetch *fetch, const char *build_id, uint64_t deadline_ns)
 {
-	pid_t parent = getpid(), pid;
-	int ends[2], r;
+	const struct question question = {build_id, deadline_ns};
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return -errno;
-	fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	pid = fork();
-	if (pid < 0) {
-		r = -errno;
-		close(ends[0]);
-		close(ends[1]);
-		return r;
-	}
-	if (pid == 0) {
-		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-		prctl(PR_SET_PDEATHSIG, SIGTERM);
-		if (getppid() != parent)
-			_exit(1);
-		if (null >= 0) { /* the library may talk */
-			dup2(null, STDOUT_FILENO);
-			dup2(null, STDERR_FILENO);
-		}
-		deadline = deadline_ns;
-		fetch_it(ends[1], build_id);
-	}
-	close(ends[1]);
-	*fetch = (struct sp_symbol_fetch){.pid = pid, .fd = ends[0]};
-	return 0;
+	*fetch = (struct sp_symbol_fetch){0};
+	return sp_child_start(run, &question, &fetch->child);
 }
 
 /* ---- the other end ---- */
 
 int sp_symbol_fetch_hear(struct sp_symbol_fetch *fetch)
 {
-	ssize_t n = read(fetch->fd, fetch->answer + fetch->used, SP_FETCH_MAX_ANSWER - fetch->used);
+	ssize_t n = read(fetch->child.fd, fetch->answer + fetch->used, SP_FETCH_MAX_ANSWER - fetch->used);
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 1 : -errno;
@@ -172,17 +168,7 @@ int sp_symbol_fetch_hear(struct sp_symbol_fetch *fetch)
 void sp_symbol_fetch_end(struct sp_symbol_fetch *fetch, const char **ret_path,
 			 const char **ret_reason)
 {
-	int status = 0;
-
-	if (fetch->fd >= 0)
-		close(fetch->fd);
-	if (fetch->pid > 0) {
-		kill(fetch->pid, SIGKILL); /* it has answered, or is too late */
-		while (waitpid(fetch->pid, &status, 0) < 0 && errno == EINTR)
-			;
-	}
-	fetch->fd = -1;
-	fetch->pid = 0;
+	sp_child_end(&fetch->child, true); /* it has answered, or is too late */
 	fetch->answer[fetch->used] = '\0';
 	*ret_path = fetch->answer[0] == 'F' ? fetch->answer + 1 : NULL;
 	*ret_reason = fetch->answer[0] == 'R' ? fetch->answer + 1

@@ -12,13 +12,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
+
+#include "userspace/base/child.h"
 
 #define SP_FETCH_MAX_ANSWER 4200 /* a kind and a path */
 
 struct sp_symbol_fetch {
-	pid_t pid;
-	int fd; /* to be polled; -1 when it is over */
+	struct sp_child child; /* to be polled */
 	char answer[SP_FETCH_MAX_ANSWER + 1];
 	size_t used;
 };

@@ -10,58 +10,101 @@
 #include <string.h>
 
 #include "userspace/analysis/symbol_worker.h"
-#include "userspace/base/cleanup.h"
+#include "userspace/base/array.h"
 
 #define MAX_MESSAGE (SP_WORKER_MAX_TEXT + 64)
 
+/* The text is ended where it stands: behind it are the next message and room for a byte. */
 static int take_text(const struct sp_symbol_sink *sink, uint32_t kind, uint32_t status,
-		     const unsigned char *bytes, size_t size)
+		     unsigned char *bytes, size_t size)
 {
-	sp_cleanup(sp_freep) char *text = strndup((const char *)bytes, size);
+	const char *text = (const char *)bytes;
+	unsigned char next = bytes[size];
+	int r;
 
-	if (!text)
-		return -ENOMEM;
+	bytes[size] = '\0';
 	switch (kind) {
 	case SP_WORKER_STATUS:
-		return sink->status(sink->context, status, text);
+		r = sink->status(sink->context, status, text);
+		break;
 	case SP_WORKER_DEBUG_FILE:
-		return sink->debug_file(sink->context, text);
+		r = sink->debug_file(sink->context, text);
+		break;
 	default:
-		return sink->text(sink->context, text);
+		r = sink->text(sink->context, text);
 	}
+	bytes[size] = next;
+	return r;
 }
 
 static bool is_text(const struct sp_worker_reader *reader, uint32_t number)
 {
-	return number < reader->n_texts || number == SP_WORKER_NO_TEXT;
+	return number < reader->n_texts || number == SP_WORKER_NONE;
 }
 
-static int take_place(const struct sp_worker_reader *reader, const struct sp_symbol_sink *sink,
+static int take_link(struct sp_worker_reader *reader, const struct sp_symbol_sink *sink,
+		     const struct sp_worker_link *link)
+{
+	uint8_t depth = 1, *kept;
+	int r;
+
+	if (!is_text(reader, link->function) || !is_text(reader, link->raw) ||
+	    !is_text(reader, link->call_file) ||
+	    reader->n_links >= SP_WORKER_MAX_FRAMES * reader->n_addresses)
+		return -EBADMSG;
+	if (link->around != SP_WORKER_NONE) {
+		if (link->around >= reader->n_links)
+			return -EBADMSG;
+		depth += reader->depths[link->around];
+		if (depth > SP_WORKER_MAX_FRAMES)
+			return -EBADMSG;
+	}
+	r = sink->link(sink->context, link);
+	if (r)
+		return r;
+	kept = sp_array_add(&reader->depths, &reader->n_links, &reader->depths_room);
+	if (!kept)
+		return -ENOMEM;
+	*kept = depth;
+	return 0;
+}
+
+static int take_links(struct sp_worker_reader *reader, const struct sp_symbol_sink *sink,
 		      const unsigned char *bytes, size_t size)
 {
-	struct sp_worker_frame frames[SP_WORKER_MAX_FRAMES];
-	size_t n = (size - sizeof(uint32_t)) / sizeof(frames[0]);
-	uint32_t index;
+	struct sp_worker_link link;
+	int r = size % sizeof(link) ? -EBADMSG : 0;
 
-	memcpy(&index, bytes, sizeof(index));
-	if (index >= reader->n_addresses || n > SP_WORKER_MAX_FRAMES ||
-	    size != sizeof(index) + n * sizeof(frames[0]))
-		return -EBADMSG;
-	memcpy(frames, bytes + sizeof(index), n * sizeof(frames[0]));
-	for (size_t i = 0; i < n; i++)
-		if (!is_text(reader, frames[i].function) || !is_text(reader, frames[i].raw) ||
-		    !is_text(reader, frames[i].file))
+	for (size_t at = 0; at < size && r == 0; at += sizeof(link)) {
+		memcpy(&link, bytes + at, sizeof(link));
+		r = take_link(reader, sink, &link);
+	}
+	return r;
+}
+
+static int take_places(const struct sp_worker_reader *reader, const struct sp_symbol_sink *sink,
+		       const unsigned char *bytes, size_t size)
+{
+	struct sp_worker_place place;
+	int r = size % sizeof(place) ? -EBADMSG : 0;
+
+	for (size_t at = 0; at < size && r == 0; at += sizeof(place)) {
+		memcpy(&place, bytes + at, sizeof(place));
+		if (place.index >= reader->n_addresses || !is_text(reader, place.file) ||
+		    (place.link >= reader->n_links && place.link != SP_WORKER_NONE))
 			return -EBADMSG;
-	return sink->place(sink->context, index, frames, (uint32_t)n);
+		r = sink->place(sink->context, &place);
+	}
+	return r;
 }
 
 static int take_message(struct sp_worker_reader *reader, const struct sp_symbol_sink *sink,
-			uint32_t kind, const unsigned char *bytes, size_t size)
+			uint32_t kind, unsigned char *bytes, size_t size)
 {
 	uint32_t number = 0;
 	int r;
 
-	if (kind == SP_WORKER_STATUS || kind == SP_WORKER_PLACE) {
+	if (kind == SP_WORKER_STATUS) {
 		if (size < sizeof(number))
 			return -EBADMSG;
 		memcpy(&number, bytes, sizeof(number));
@@ -78,8 +121,10 @@ static int take_message(struct sp_worker_reader *reader, const struct sp_symbol_
 		if (r == 0)
 			reader->n_texts++;
 		return r;
-	case SP_WORKER_PLACE:
-		return take_place(reader, sink, bytes, size);
+	case SP_WORKER_LINKS:
+		return take_links(reader, sink, bytes, size);
+	case SP_WORKER_PLACES:
+		return take_places(reader, sink, bytes, size);
 	case SP_WORKER_END:
 		reader->finished = 1;
 		return 0;
@@ -90,8 +135,8 @@ static int take_message(struct sp_worker_reader *reader, const struct sp_symbol_
 
 static int append(struct sp_worker_reader *reader, const void *bytes, size_t size)
 {
-	if (reader->used + size > reader->capacity) {
-		size_t capacity = (reader->used + size) * 2;
+	if (reader->used + size >= reader->capacity) {
+		size_t capacity = (reader->used + size + 1) * 2;
 		unsigned char *grown = realloc(reader->buffer, capacity);
 
 		if (!grown)
@@ -131,5 +176,6 @@ int sp_worker_feed(struct sp_worker_reader *reader, const void *bytes, size_t si
 void sp_worker_reader_done(struct sp_worker_reader *reader)
 {
 	free(reader->buffer);
+	free(reader->depths);
 	*reader = (struct sp_worker_reader){0};
 }

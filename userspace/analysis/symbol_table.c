@@ -116,6 +116,28 @@ const char *sp_symbol_table_find(const struct sp_symbol_table *table, uint64_t a
 	return low && address < table->symbols[low - 1].end ? table->symbols[low - 1].name : NULL;
 }
 
+/* Looked for from where the last one was, in steps that double: neighbours are found at once. */
+const char *sp_symbol_table_next(const struct sp_symbol_table *table, uint64_t address, size_t *at)
+{
+	size_t low = *at, step = 1, high;
+
+	while (low + step <= table->n_symbols && table->symbols[low + step - 1].start <= address) {
+		low += step;
+		step *= 2;
+	}
+	high = low + step - 1 < table->n_symbols ? low + step - 1 : table->n_symbols;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (table->symbols[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*at = low;
+	return low && address < table->symbols[low - 1].end ? table->symbols[low - 1].name : NULL;
+}
+
 bool sp_symbol_table_is_empty(const struct sp_symbol_table *table)
 {
 	return !table->n_symbols;

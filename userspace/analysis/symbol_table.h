@@ -19,5 +19,7 @@ void sp_symbol_table_free(struct sp_symbol_table *table);
 bool sp_symbol_table_is_empty(const struct sp_symbol_table *table);
 /* Linker name of the function at an address in libdwfl's terms, NULL if there is none. */
 const char *sp_symbol_table_find(const struct sp_symbol_table *table, uint64_t address);
+/* The same for addresses that ascend; *at, 0 at first, goes along with them. */
+const char *sp_symbol_table_next(const struct sp_symbol_table *table, uint64_t address, size_t *at);
 
 #endif

@@ -5,7 +5,6 @@
 #include "userspace/analysis/symbol_task.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,13 @@
 
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/base/block.h"
+
+#define LEAST_BYTES (8u << 10) /* of a chunk of frames; each is twice the one before */
+
+_Static_assert(LEAST_BYTES >= sizeof(struct sp_symbols_frames) +
+				      SP_WORKER_MAX_FRAMES * sizeof(struct sp_frame),
+	       "any address finds room");
 
 /* ---- what a worker says ---- */
 
@@ -64,36 +70,96 @@ static int take_text(void *context, const char *text)
 
 static const char *text_of(const struct sp_symbol_task *task, uint32_t number)
 {
-	return number == SP_WORKER_NO_TEXT ? task->symbols->unknown_text : task->texts[number];
+	return number == SP_WORKER_NONE ? task->symbols->unknown_text : task->texts[number];
 }
 
-static int take_place(void *context, uint32_t index, const struct sp_worker_frame *frames,
-		      uint32_t n_frames)
+static int take_link(void *context, const struct sp_worker_link *link)
 {
 	struct sp_symbol_task *task = context;
-	struct sp_symbol *place = &task->module->places[task->first + index];
-	struct sp_frame *copy;
+	struct sp_symbol_link *kept =
+		sp_array_add(&task->links, &task->n_links, &task->links_capacity);
+
+	if (!kept)
+		return -ENOMEM;
+	*kept = (struct sp_symbol_link){
+		.function = text_of(task, link->function),
+		.raw = text_of(task, link->raw),
+		.call_file = text_of(task, link->call_file),
+		.call_line = link->call_line,
+		.around = link->around,
+		.depth = 1,
+	};
+	if (link->around != SP_WORKER_NONE)
+		kept->depth += task->links[link->around].depth;
+	return 0;
+}
+
+/* Room for frames that lives as long as the module. NULL without memory. */
+static struct sp_frame *new_frames(struct sp_symbols_file *module, uint32_t n)
+{
+	struct sp_symbols_frames *chunk = module->frames;
+
+	if (!chunk || chunk->room - chunk->n < n) {
+		size_t bytes = chunk ? 2 * chunk->bytes : LEAST_BYTES;
+
+		bytes = bytes < SP_BLOCK_HUGE ? bytes : SP_BLOCK_HUGE;
+		chunk = sp_block_alloc(bytes);
+		if (!chunk)
+			return NULL;
+		chunk->next = module->frames;
+		chunk->bytes = bytes;
+		chunk->n = 0;
+		chunk->room = (bytes - sizeof(*chunk)) / sizeof(*chunk->frames);
+		module->frames = chunk;
+	}
+	chunk->n += n;
+	return &chunk->frames[chunk->n - n];
+}
+
+static int take_place(void *context, const struct sp_worker_place *sent)
+{
+	struct sp_symbol_task *task = context;
+	struct sp_symbols_file *module = task->module;
+	struct sp_symbol *place = &module->places[sent->index];
+	uint32_t n = sent->link != SP_WORKER_NONE ? task->links[sent->link].depth
+						  : sent->file != SP_WORKER_NONE;
+	const struct sp_symbol_link *link;
+	struct sp_frame *frames;
 
 	task->symbols->done++;
-	if (!n_frames || place->n_frames)
+	module->answered++;
+	if (!n || place->n_frames)
 		return 0;
-	copy = calloc(n_frames, sizeof(*copy));
-	if (!copy)
+	/* Neighbours are often the same but for the address. */
+	if (task->last.n_frames && sent->link == task->last_place.link &&
+	    sent->file == task->last_place.file && sent->line == task->last_place.line) {
+		*place = task->last;
+		return 0;
+	}
+	frames = new_frames(module, n);
+	if (!frames)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < n_frames; i++)
-		copy[i] = (struct sp_frame){
-			.function = text_of(task, frames[i].function),
-			.raw = text_of(task, frames[i].raw),
-			.file = text_of(task, frames[i].file),
-			.line = frames[i].line,
-		};
-	*place = (struct sp_symbol){copy, n_frames};
+	*place = task->last = (struct sp_symbol){frames, n};
+	task->last_place = *sent;
+	frames->function = frames->raw = task->symbols->unknown_text;
+	frames->file = text_of(task, sent->file);
+	frames->line = sent->line;
+	for (uint32_t at = sent->link; at != SP_WORKER_NONE; at = link->around, frames++) {
+		link = &task->links[at];
+		frames->function = link->function;
+		frames->raw = link->raw;
+		if (link->around != SP_WORKER_NONE) {
+			frames[1].file = link->call_file;
+			frames[1].line = link->call_line;
+		}
+	}
 	return 0;
 }
 
 static struct sp_symbol_sink sink_of(struct sp_symbol_task *task)
 {
-	return (struct sp_symbol_sink){take_status, take_debug_file, take_text, take_place, task};
+	return (struct sp_symbol_sink){take_status, take_debug_file, take_text, take_link,
+				       take_place, task};
 }
 
 /* ---- running workers ---- */
@@ -135,41 +201,46 @@ static int start_worker(struct sp_symbol_task *task, const char *const *paths, s
 		.n_paths = n_paths,
 		.build_id = task->module->public.build_id,
 		.debug_path = options->debug_path,
-		.addresses = task->module->pending + task->first,
-		.n = task->n,
+		.addresses = task->module->pending,
+		.n = (uint32_t)task->module->n_pending,
+		.share = {task->module->parts, task->module->next_chunk},
 		.keep_clones = options->keep_clones,
 		.raw_names = options->raw_names,
-		.share = options->jobs,
+		.at_once = options->jobs,
 	};
 	struct sp_symbol_sink sink = sink_of(task);
 
 	if (options->in_process)
 		return sp_worker_run_here(&work, &task->reader, &sink);
-	return sp_worker_start(&work, &task->pid, &task->fd);
+	return sp_worker_start(&work, &task->child);
 }
 
 int sp_symbol_task_start(struct sp_symbols *symbols, struct sp_symbols_file *module,
 			 struct sp_symbol_task *task)
 {
-	size_t n = module->n_pending, part = module->next_part++, n_paths;
-	sp_cleanup(sp_freep) const char **paths = paths_of(module, &n_paths);
+	sp_cleanup(sp_freep) const char **paths = NULL;
+	size_t n_paths;
+	int r;
 
 	*task = (struct sp_symbol_task){.symbols = symbols,
 					.module = module,
-					.fd = -1,
+					.child.fd = -1,
 					.heard = (time_t)(sp_symbols_now_ns() / 1000000000u)};
-	task->first = n / module->parts * part;
-	task->n = (part + 1 == module->parts ? n : n / module->parts * (part + 1)) - task->first;
-	task->reader.n_addresses = task->n;
+	task->reader.n_addresses = module->n_pending;
+	module->next_part++;
 	module->running++;
-	return paths ? start_worker(task, paths, n_paths) : -ENOMEM;
+	paths = paths_of(module, &n_paths);
+	r = paths ? start_worker(task, paths, n_paths) : -ENOMEM;
+	if (module->next_part == module->parts) /* no further worker shares the pages */
+		sp_block_prefault(module->places, module->n_pending * sizeof(*module->places));
+	return r;
 }
 
 int sp_symbol_task_hear(struct sp_symbol_task *task)
 {
 	struct sp_symbol_sink sink = sink_of(task);
 	char bytes[64 << 10];
-	ssize_t n = read(task->fd, bytes, sizeof(bytes));
+	ssize_t n = read(task->child.fd, bytes, sizeof(bytes));
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 1 : -errno;
@@ -182,16 +253,8 @@ int sp_symbol_task_hear(struct sp_symbol_task *task)
 int sp_symbol_task_end(struct sp_symbol_task *task, const char *trouble)
 {
 	char reason[128];
-	int status = 0, r = 0;
+	int status = sp_child_end(&task->child, trouble != NULL), r = 0;
 
-	if (task->fd >= 0)
-		close(task->fd);
-	if (task->pid > 0) {
-		if (trouble)
-			kill(task->pid, SIGKILL);
-		while (waitpid(task->pid, &status, 0) < 0 && errno == EINTR)
-			;
-	}
 	if (!task->reader.finished) {
 		if (trouble)
 			snprintf(reason, sizeof(reason), "%s", trouble);
@@ -205,6 +268,7 @@ int sp_symbol_task_end(struct sp_symbol_task *task, const char *trouble)
 		r = sp_symbols_set_status(task->module, SP_SYMBOLS_DAMAGED, reason);
 	}
 	free(task->texts);
+	free(task->links);
 	sp_worker_reader_done(&task->reader);
 	task->module->running--;
 	return r;

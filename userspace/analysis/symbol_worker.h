@@ -13,9 +13,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "userspace/analysis/debug_info.h"
 #include "userspace/analysis/symbols.h"
+#include "userspace/base/child.h"
 
-#define SP_WORKER_NO_TEXT UINT32_MAX
+#define SP_WORKER_NONE UINT32_MAX /* no such text or link */
 #define SP_WORKER_MAX_TEXT (64u << 10) /* longer ones are cut */
 #define SP_WORKER_MAX_FRAMES 64
 
@@ -27,10 +29,11 @@ struct sp_symbol_job {
 	const char *build_id;
 	const char *debug_path;
 	const uint64_t *addresses; /* ascending */
-	size_t n;
-	bool keep_clones;   /* in readable names */
-	bool raw_names;	    /* no readable names */
-	unsigned int share; /* so many workers have the machine's memory together; 0: 1 */
+	uint32_t n;
+	bool keep_clones;	     /* in readable names */
+	bool raw_names;		     /* no readable names */
+	struct sp_debug_share share; /* with those who look up the same */
+	unsigned int at_once; /* so many workers have the machine's memory together; 0: 1 */
 };
 
 /* A message is a header and its bytes, in native byte order, since both ends are one program. */
@@ -42,13 +45,24 @@ enum sp_worker_kind {
 	SP_WORKER_STATUS = 1,	  /* u32 enum sp_symbols_status, then the reason */
 	SP_WORKER_DEBUG_FILE = 2, /* path */
 	SP_WORKER_TEXT = 3,	  /* the next number, from 0 */
-	SP_WORKER_PLACE = 4,	  /* u32 index of the address, then frames, innermost first */
-	SP_WORKER_END = 5,	  /* everything was sent */
+	SP_WORKER_LINKS = 4,	  /* the next numbers, from 0 */
+	SP_WORKER_PLACES = 5,
+	SP_WORKER_END = 6, /* everything was sent */
 };
 
-/* A frame whose texts are numbers of texts sent before. */
-struct sp_worker_frame {
-	uint32_t function, raw, file, line;
+/* A function; the inlined ones lead to the function around them, which was sent before. Texts are
+ * numbers of texts sent before. */
+struct sp_worker_link {
+	uint32_t function, raw;
+	uint32_t around;	       /* the function that it is inlined in, SP_WORKER_NONE none */
+	uint32_t call_file, call_line; /* where, in that one, it was called */
+};
+
+/* What is known of an address. */
+struct sp_worker_place {
+	uint32_t index;
+	uint32_t link; /* the innermost function, SP_WORKER_NONE unknown */
+	uint32_t file, line;
 };
 
 /* Called by the reader. Nonzero stops it. */
@@ -56,8 +70,9 @@ struct sp_symbol_sink {
 	int (*status)(void *context, enum sp_symbols_status status, const char *reason);
 	int (*debug_file)(void *context, const char *path);
 	int (*text)(void *context, const char *text); /* the next number */
-	int (*place)(void *context, uint32_t index, const struct sp_worker_frame *frames,
-		     uint32_t n_frames);
+	int (*link)(void *context, const struct sp_worker_link *link); /* the next number */
+	/* Links have at most SP_WORKER_MAX_FRAMES from each to the outermost. */
+	int (*place)(void *context, const struct sp_worker_place *place);
 	void *context;
 };
 
@@ -67,6 +82,8 @@ struct sp_worker_reader {
 	unsigned char *buffer;
 	size_t used, capacity;
 	uint32_t n_texts;
+	uint8_t *depths; /* of links */
+	size_t n_links, depths_room;
 	size_t n_addresses; /* to be set before */
 	int finished;	    /* the worker said that it is done */
 };
@@ -81,8 +98,7 @@ void sp_worker_reader_done(struct sp_worker_reader *reader);
 /* Does the job in this process, handing the messages to the reader. */
 int sp_worker_run_here(const struct sp_symbol_job *job, struct sp_worker_reader *reader,
 		       const struct sp_symbol_sink *sink);
-/* Does it in a child; its messages come out of *ret_fd (non-blocking), to be closed. The child is
- * to be waited for. */
-int sp_worker_start(const struct sp_symbol_job *job, pid_t *ret_pid, int *ret_fd);
+/* Does it in a child, whose messages can be read from it. */
+int sp_worker_start(const struct sp_symbol_job *job, struct sp_child *ret_child);
 
 #endif

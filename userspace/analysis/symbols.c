@@ -63,9 +63,14 @@ void sp_symbols_free(struct sp_symbols *symbols)
 	for (size_t i = 0; i < symbols->n_modules; i++) {
 		struct sp_symbols_file *module = &symbols->modules[i];
 
-		for (size_t k = 0; k < module->n_entries; k++)
-			free((void *)module->entries[k].symbol.frames);
+		while (module->frames) {
+			struct sp_symbols_frames *next = module->frames->next;
+
+			free(module->frames);
+			module->frames = next;
+		}
 		free(module->entries);
+		free(module->index.starts);
 		free(module->pending);
 		free(module->reason);
 		free(module->debug_file);
@@ -197,13 +202,56 @@ int sp_symbols_compare_addresses(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* As many parts as entries, or up to twice as many. */
+int sp_symbols_index_entries(struct sp_symbols_file *module)
+{
+	struct sp_symbols_index *index = &module->index;
+	size_t n = module->n_entries, at = 0;
+	uint64_t span;
+
+	free(index->starts);
+	*index = (struct sp_symbols_index){0};
+	if (!n || n > UINT32_MAX)
+		return 0;
+	index->base = module->entries[0].address;
+	span = module->entries[n - 1].address - index->base;
+	while (span >> index->shift >= 2 * n)
+		index->shift++;
+	index->n = (size_t)(span >> index->shift) + 1;
+	index->starts = malloc((index->n + 1) * sizeof(*index->starts));
+	if (!index->starts)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		for (; at <= (module->entries[i].address - index->base) >> index->shift; at++)
+			index->starts[at] = (uint32_t)i;
+	index->starts[index->n] = (uint32_t)n;
+	return 0;
+}
+
 struct sp_symbols_entry *sp_symbols_entry_find(const struct sp_symbols_file *module,
 					       uint64_t address)
 {
-	/* The address is an entry's first member. */
-	return module->n_entries ? bsearch(&address, module->entries, module->n_entries,
-					   sizeof(*module->entries), sp_symbols_compare_addresses)
-				 : NULL;
+	const struct sp_symbols_index *index = &module->index;
+	uint64_t at = address - index->base;
+	size_t low = 0, high = module->n_entries;
+
+	if (index->starts) {
+		if (address < index->base || at >> index->shift >= index->n)
+			return NULL;
+		low = index->starts[at >> index->shift];
+		high = index->starts[(at >> index->shift) + 1];
+	}
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (module->entries[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < module->n_entries && module->entries[low].address == address
+		       ? &module->entries[low]
+		       : NULL;
 }
 
 const struct sp_symbol *sp_symbols_find(const struct sp_symbols *symbols, uint32_t module,
@@ -215,4 +263,46 @@ const struct sp_symbol *sp_symbols_find(const struct sp_symbols *symbols, uint32
 			: NULL;
 
 	return entry && entry->symbol.n_frames ? &entry->symbol : &symbols->unknown;
+}
+
+/* In a long list every step to an address's frames is a step to memory that was not looked at
+ * lately: here those of many addresses are on their way at a time. */
+#define BATCH 32
+
+static void find_batch(const struct sp_symbols *symbols, const struct sp_symbols_file *module,
+		       const uint64_t *addresses, size_t n, const struct sp_symbol **ret_found)
+{
+	const struct sp_symbols_index *index = &module->index;
+
+	for (size_t i = 0; i < n && index->starts; i++) {
+		uint64_t at = (addresses[i] - index->base) >> index->shift;
+
+		__builtin_prefetch(&index->starts[at < index->n ? at : 0]);
+	}
+	for (size_t i = 0; i < n && index->starts; i++) {
+		uint64_t at = (addresses[i] - index->base) >> index->shift;
+
+		__builtin_prefetch(&module->entries[index->starts[at < index->n ? at : 0]]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct sp_symbols_entry *entry = sp_symbols_entry_find(module, addresses[i]);
+
+		ret_found[i] = entry && entry->symbol.n_frames ? &entry->symbol : &symbols->unknown;
+		__builtin_prefetch(ret_found[i]->frames);
+	}
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t k = 2; k < ret_found[i]->n_frames && k < 8; k += 2)
+			__builtin_prefetch(&ret_found[i]->frames[k]);
+}
+
+void sp_symbols_find_all(const struct sp_symbols *symbols, uint32_t module,
+			 const uint64_t *addresses, size_t n, const struct sp_symbol **ret_found)
+{
+	for (size_t i = 0; i < n; i += BATCH)
+		if (module < symbols->n_modules)
+			find_batch(symbols, &symbols->modules[module], addresses + i,
+				   n - i < BATCH ? n - i : BATCH, ret_found + i);
+		else
+			for (size_t k = i; k < n && k < i + BATCH; k++)
+				ret_found[k] = &symbols->unknown;
 }

@@ -12,7 +12,21 @@
 
 struct sp_symbols_entry {
 	uint64_t address;
-	struct sp_symbol symbol; /* frames are its own; none: unknown */
+	struct sp_symbol symbol; /* no frames: unknown */
+};
+
+struct sp_symbols_frames {
+	struct sp_symbols_frames *next;
+	size_t bytes, n, room;
+	struct sp_frame frames[];
+};
+
+/* Where entries with an address are: a table of the address's upper bits. */
+struct sp_symbols_index {
+	uint64_t base;
+	unsigned int shift;
+	size_t n;	  /* of starts, but one */
+	uint32_t *starts; /* NULL: none */
 };
 
 enum sp_symbols_step {
@@ -33,10 +47,14 @@ struct sp_symbols_file {
 	size_t n_pending, pending_capacity;
 	struct sp_symbols_entry *entries;
 	size_t n_entries;
+	struct sp_symbols_index index;
+	struct sp_symbols_frames *frames; /* of all entries */
 	/* While resolving. */
 	enum sp_symbols_step step;
 	struct sp_symbol *places;      /* one for each pending address */
-	unsigned int parts, next_part; /* the addresses are looked up in so many parts */
+	unsigned int parts, next_part; /* so many workers share the addresses */
+	_Atomic uint32_t *next_chunk;  /* that they take; shared memory, NULL for one worker */
+	size_t answered;
 	unsigned int running;
 };
 
@@ -55,6 +73,8 @@ struct sp_symbols {
 
 /* For qsort and bsearch of addresses, and of structs that begin with one. */
 int sp_symbols_compare_addresses(const void *a, const void *b);
+/* Builds the index anew, after entries were added. */
+int sp_symbols_index_entries(struct sp_symbols_file *file);
 /* NULL if the address was not resolved. */
 struct sp_symbols_entry *sp_symbols_entry_find(const struct sp_symbols_file *file,
 					       uint64_t address);

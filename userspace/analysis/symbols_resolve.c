@@ -13,12 +13,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "userspace/analysis/symbol_fetch.h"
 #include "userspace/analysis/symbol_task.h"
 #include "userspace/analysis/symbols_private.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/base/block.h"
 
 #define MAX_TASKS SP_SYMBOLS_MAX_JOBS
 #define MAX_FETCHES 32
@@ -43,10 +45,11 @@ struct work {
 
 static void drop_places(struct sp_symbols_file *module)
 {
-	for (size_t i = 0; module->places && i < module->n_pending; i++)
-		free((void *)module->places[i].frames);
 	free(module->places);
 	module->places = NULL;
+	if (module->next_chunk)
+		munmap((void *)module->next_chunk, sizeof(*module->next_chunk));
+	module->next_chunk = NULL;
 }
 
 static int begin_reading(struct sp_symbols *symbols, struct sp_symbols_file *module)
@@ -54,14 +57,27 @@ static int begin_reading(struct sp_symbols *symbols, struct sp_symbols_file *mod
 	size_t parts = module->n_pending / PART_ADDRESSES;
 
 	drop_places(module);
+	if (module->n_pending >= UINT32_MAX)
+		return -E2BIG;
 	if (parts > symbols->options.jobs)
 		parts = symbols->options.jobs;
 	module->parts = parts && !symbols->options.in_process ? (unsigned int)parts : 1;
 	module->next_part = module->running = 0;
 	module->step = SP_STEP_READ;
 	module->public.status = SP_SYMBOLS_PENDING;
+	module->answered = 0;
 	module->places = calloc(module->n_pending, sizeof(*module->places));
-	return module->places ? 0 : -ENOMEM;
+	if (!module->places)
+		return -ENOMEM;
+	if (module->parts > 1) {
+		void *shared = mmap(NULL, sizeof(*module->next_chunk), PROT_READ | PROT_WRITE,
+				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+		if (shared == MAP_FAILED)
+			return -ENOMEM;
+		module->next_chunk = shared;
+	}
+	return 0;
 }
 
 /* Adds what the workers found to what is known; the addresses are known from now on, if only as
@@ -75,6 +91,7 @@ static int merge_places(struct sp_symbols_file *module)
 	module->step = SP_STEP_DONE;
 	if (!grown)
 		return -ENOMEM;
+	sp_block_prefault(grown + old, new * sizeof(*grown));
 	module->entries = grown;
 	module->n_entries = total;
 	while (new) {
@@ -85,18 +102,20 @@ static int merge_places(struct sp_symbols_file *module)
 		new --;
 		grown[--at] = (struct sp_symbols_entry){module->pending[new], module->places[new]};
 	}
-	free(module->places);
-	module->places = NULL;
+	drop_places(module);
 	module->n_pending = 0;
-	return 0;
+	return sp_symbols_index_entries(module);
 }
 
 /* All parts were read. */
 static int finish_reading(struct sp_symbols *symbols, struct sp_symbols_file *module)
 {
+	bool known = module->public.status == SP_SYMBOLS_LINES ||
+		     module->public.status == SP_SYMBOLS_NAMES;
 	bool lacking = module->public.status == SP_SYMBOLS_NAMES ||
 		       module->public.status == SP_SYMBOLS_CHANGED ||
 		       module->public.status == SP_SYMBOLS_MISSING;
+	int r = 0;
 
 	if (lacking && symbols->options.debuginfod && !module->asked && *module->public.build_id &&
 	    sp_symbol_fetch_possible()) {
@@ -104,7 +123,11 @@ static int finish_reading(struct sp_symbols *symbols, struct sp_symbols_file *mo
 		module->step = SP_STEP_FETCH;
 		return 0;
 	}
-	return merge_places(module);
+	/* Workers who found different files under its name have shared out different work. */
+	if (known && module->answered < module->n_pending)
+		r = sp_symbols_set_status(module, SP_SYMBOLS_DAMAGED,
+					  "was replaced while it was read: try again");
+	return r < 0 ? r : merge_places(module);
 }
 
 static int finish_task(struct sp_symbol_task *task, const char *trouble)
@@ -246,9 +269,9 @@ static int attend(struct work *work)
 	int result = 0;
 
 	for (size_t i = 0; i < work->n_tasks; i++)
-		polled[n++] = (struct pollfd){.fd = work->tasks[i].fd, .events = POLLIN};
+		polled[n++] = (struct pollfd){.fd = work->tasks[i].child.fd, .events = POLLIN};
 	for (size_t i = 0; i < work->n_fetches; i++)
-		polled[n++] = (struct pollfd){.fd = work->fetches[i].process.fd, .events = POLLIN};
+		polled[n++] = (struct pollfd){.fd = work->fetches[i].process.child.fd, .events = POLLIN};
 	if (poll(polled, n, work->n_fetches ? 200 : 1000) < 0) {
 		if (errno != EINTR)
 			return -errno;

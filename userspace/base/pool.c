@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "userspace/base/block.h"
+
 #define CHUNK_BYTES (64 * 1024)
 
 struct chunk {
@@ -19,7 +21,7 @@ struct chunk {
 struct sp_pool {
 	struct chunk *chunks;
 	size_t left; /* bytes at the end of the newest chunk */
-	size_t chunk_bytes;
+	size_t chunk_bytes, all_bytes;
 	const char **strings;
 	uint32_t count, room;
 	uint32_t *table; /* number + 1; 0 is free */
@@ -105,11 +107,14 @@ static int grow(struct sp_pool *pool)
 static char *take(struct sp_pool *pool, size_t bytes)
 {
 	if (bytes > pool->left) {
-		size_t size = bytes > CHUNK_BYTES / 4 ? bytes : CHUNK_BYTES;
-		struct chunk *chunk = malloc(sizeof(*chunk) + size);
+		/* A pool that has become large gets larger chunks. */
+		size_t room = pool->all_bytes < SP_BLOCK_HUGE ? CHUNK_BYTES : SP_BLOCK_HUGE;
+		size_t size = bytes > CHUNK_BYTES / 4 ? bytes : room - sizeof(struct chunk);
+		struct chunk *chunk = sp_block_alloc(sizeof(*chunk) + size);
 
 		if (!chunk)
 			return NULL;
+		pool->all_bytes += size;
 		if (size == bytes && pool->chunks) {
 			/* A long string gets a chunk of its own behind the one that is being
 			 * filled. */

@@ -43,7 +43,7 @@ static uint64_t random_number(void)
 /* ---- messages of workers ---- */
 
 struct heard {
-	size_t texts, places;
+	size_t texts, links, places;
 };
 
 static int hear_status(void *context, enum sp_symbols_status status, const char *reason)
@@ -68,14 +68,24 @@ static int hear_text(void *context, const char *text)
 	return 0;
 }
 
-static int hear_place(void *context, uint32_t index, const struct sp_worker_frame *frames,
-		      uint32_t n_frames)
+static int hear_link(void *context, const struct sp_worker_link *link)
 {
 	struct heard *heard = context;
 
-	CHECK(index < 10 && n_frames <= SP_WORKER_MAX_FRAMES);
-	for (uint32_t i = 0; i < n_frames; i++)
-		CHECK(frames[i].function < heard->texts || frames[i].function == SP_WORKER_NO_TEXT);
+	CHECK(link->function < heard->texts || link->function == SP_WORKER_NONE);
+	CHECK(link->call_file < heard->texts || link->call_file == SP_WORKER_NONE);
+	CHECK(link->around < heard->links || link->around == SP_WORKER_NONE);
+	heard->links++;
+	return 0;
+}
+
+static int hear_place(void *context, const struct sp_worker_place *place)
+{
+	struct heard *heard = context;
+
+	CHECK(place->index < 10);
+	CHECK(place->link < heard->links || place->link == SP_WORKER_NONE);
+	CHECK(place->file < heard->texts || place->file == SP_WORKER_NONE);
 	heard->places++;
 	return 0;
 }
@@ -85,14 +95,16 @@ static size_t good_stream(unsigned char *out)
 {
 	const struct {
 		struct sp_worker_header head;
-		uint32_t words[5];
+		uint32_t words[10];
 	} messages[] = {
 		{{SP_WORKER_STATUS, 8}, {SP_SYMBOLS_LINES, 0x6b6f6f6c}},
 		{{SP_WORKER_DEBUG_FILE, 4}, {0x67756264}},
 		{{SP_WORKER_TEXT, 4}, {0x6e69616d}},
 		{{SP_WORKER_TEXT, 3}, {0x00632e61}},
-		{{SP_WORKER_PLACE, 20}, {3, 0, 0, 1, 42}},
-		{{SP_WORKER_PLACE, 4}, {4}},
+		{{SP_WORKER_LINKS, 40},
+		 {0, 0, SP_WORKER_NONE, SP_WORKER_NONE, 0, 0, 0, 0, 1, 42}},
+		{{SP_WORKER_PLACES, 32},
+		 {3, 1, 1, 7, 4, SP_WORKER_NONE, SP_WORKER_NONE, 0}},
 		{{SP_WORKER_END, 0}, {0}},
 	};
 	size_t size = 0;
@@ -109,7 +121,8 @@ static size_t good_stream(unsigned char *out)
 /* Feeds in pieces of random sizes, as pipes do. */
 static int feed(const unsigned char *bytes, size_t size, struct heard *heard, int *ret_finished)
 {
-	struct sp_symbol_sink sink = {hear_status, hear_debug_file, hear_text, hear_place, heard};
+	struct sp_symbol_sink sink = {hear_status, hear_debug_file, hear_text,
+				       hear_link,   hear_place,	     heard};
 	struct sp_worker_reader reader = {.n_addresses = 10};
 	int r = 0;
 
@@ -126,6 +139,28 @@ static int feed(const unsigned char *bytes, size_t size, struct heard *heard, in
 	return r;
 }
 
+/* Each link inside of the one before, more of them than a symbol has frames. */
+static void test_long_chain(void)
+{
+	struct {
+		struct sp_worker_header head;
+		struct sp_worker_link links[SP_WORKER_MAX_FRAMES + 1];
+	} chain = {0};
+	struct heard heard;
+	int finished;
+
+	for (uint32_t i = 0; i <= SP_WORKER_MAX_FRAMES; i++)
+		chain.links[i] = (struct sp_worker_link){SP_WORKER_NONE, SP_WORKER_NONE,
+							 i ? i - 1 : SP_WORKER_NONE, SP_WORKER_NONE, 1};
+	for (uint32_t n = SP_WORKER_MAX_FRAMES; n <= SP_WORKER_MAX_FRAMES + 1; n++) {
+		chain.head = (struct sp_worker_header){SP_WORKER_LINKS,
+						       n * (uint32_t)sizeof(chain.links[0])};
+		CHECK(feed((const unsigned char *)&chain, sizeof(chain.head) + chain.head.bytes,
+			   &heard, &finished) == (n > SP_WORKER_MAX_FRAMES ? -EBADMSG : 0));
+		CHECK(heard.links == SP_WORKER_MAX_FRAMES);
+	}
+}
+
 static void test_messages(void)
 {
 	unsigned char good[512], bad[512];
@@ -134,7 +169,7 @@ static void test_messages(void)
 	int finished;
 
 	CHECK(feed(good, size, &heard, &finished) == 0 && finished);
-	CHECK(heard.texts == 2 && heard.places == 2);
+	CHECK(heard.texts == 2 && heard.links == 2 && heard.places == 2);
 	for (size_t cut = 0; cut < size; cut++)
 		CHECK(feed(good, cut, &heard, &finished) == 0 && !finished);
 	for (int round = 0; round < 200000; round++) {
@@ -144,6 +179,7 @@ static void test_messages(void)
 		refused += feed(bad, size, &heard, &finished) == -EBADMSG;
 	}
 	CHECK(refused > 1000);
+	test_long_chain();
 }
 
 /* ---- hostile files ---- */
