@@ -346,9 +346,10 @@ static void kill_worker(pid_t parent, pid_t except)
 }
 
 /* One module hangs; the answers for the other one come all the same, and a reason for this one. */
-static void look_up_stuck(const char *stuck, const char *other, const char *reason)
+static void look_up_stuck(const char *stuck, const char *other, unsigned int patience_s,
+			  const char *reason)
 {
-	struct sp_symbols_options options = {.patience_s = 1, .jobs = 1};
+	struct sp_symbols_options options = {.patience_s = patience_s, .jobs = 1};
 	struct sp_symbols *symbols;
 	uint32_t modules[2];
 
@@ -370,7 +371,7 @@ static void test_stuck(const char *stuck, const char *other)
 	pid_t parent = getpid(), killer;
 	int status;
 
-	look_up_stuck(stuck, other, "too long");
+	look_up_stuck(stuck, other, 1, "too long");
 	killer = fork();
 	CHECK(killer >= 0);
 	if (!killer) {
@@ -381,7 +382,7 @@ static void test_stuck(const char *stuck, const char *other)
 		_exit(0);
 	}
 	CHECK(waitpid(killer, &status, 0) == killer);
-	look_up_stuck(stuck, other, "Killed");
+	look_up_stuck(stuck, other, 60, "Killed");
 }
 
 int main(int argc, char **argv)
