@@ -360,8 +360,7 @@ void sp_debug_hints_find(struct sp_debug_hints *hints, const Dwarf_Die *die,
 	Dwarf_Die entry = *die;
 
 	*ret_names = (struct sp_name_hints){.fortran = hints->fortran};
-	if (hints->cxx && !cut_out && name && strncmp(name->text, "_Z", 2) != 0 &&
-	    hints->steps > 0)
+	if (hints->cxx && !cut_out && name && strncmp(name->text, "_Z", 2) != 0 && hints->steps > 0)
 		ret_names->whole = find_whole(hints, &entry);
 	if (!hints->fortran && !cut_out)
 		return;

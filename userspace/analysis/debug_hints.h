@@ -21,8 +21,8 @@ int sp_debug_hints_new(const Dwarf_Die *unit, struct sp_debug_hints **ret_hints)
 /* NULL is fine. */
 void sp_debug_hints_free(struct sp_debug_hints *hints);
 
-/* Hints for the function of @die, a subprogram or an inlined call, whose name is @name (NULL: none).
- * All zero where there are none, or no memory; texts live as long as the hints. */
+/* Hints for the function of @die, a subprogram or an inlined call, whose name is @name (NULL:
+ * none). All zero where there are none, or no memory; texts live as long as the hints. */
 void sp_debug_hints_find(struct sp_debug_hints *hints, const Dwarf_Die *die,
 			 const struct sp_debug_name *name, struct sp_name_hints *ret_names);
 

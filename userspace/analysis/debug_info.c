@@ -32,7 +32,7 @@ struct sp_debug_info {
 	Dwarf_Addr dwarf_bias;
 	const char *lines_file;
 	struct sp_debug_sections sections;
-	struct sp_pool *paths; /* of source files */
+	struct sp_pool *paths;		 /* of source files */
 	struct sp_debug_units *units;	 /* NULL: without DWARF */
 	struct sp_symbol_table *symbols; /* NULL until one is looked for */
 	struct sp_debug_link plain;	 /* of a function that only the symbol table knows */
@@ -92,7 +92,10 @@ static int load(struct sp_debug_info *info)
 		if (!sp_debug_sections_find(dwarf_getelf(info->dwarf), false, &info->sections))
 			return 0;
 		return sp_debug_units_load(info->dwarf, &info->sections,
-					   (const char *[]){main_file, info->lines_file == main_file ? NULL : info->lines_file}, &info->units);
+					   (const char *[]){main_file, info->lines_file == main_file
+									       ? NULL
+									       : info->lines_file},
+					   &info->units);
 	}
 	return 0;
 }
@@ -191,7 +194,8 @@ static struct sp_debug_link *plain_link(struct sp_debug_info *info, const char *
 }
 
 static int find_in_chunk(struct sp_debug_info *info, const struct sp_debug_division *division,
-			 const struct sp_debug_chunk *chunk, sp_debug_found found, void *context)
+			 const struct sp_debug_chunk *chunk, bool raw_names, sp_debug_found found,
+			 void *context)
 {
 	const uint64_t *addresses = division->addresses + chunk->first;
 	struct sp_debug_unit *unit = NULL;
@@ -202,10 +206,12 @@ static int find_in_chunk(struct sp_debug_info *info, const struct sp_debug_divis
 		r = sp_debug_unit_read(sp_debug_units_place(info->units, chunk->unit),
 				       &info->sections, addresses, chunk->n, info->paths,
 				       is_function, info, &unit);
+	if (unit && raw_names)
+		sp_debug_unit_use_raw_names(unit);
 	for (size_t i = 0; i < chunk->n && r == 0; i++) {
 		struct sp_debug_place place = {0};
-		const char *symbol = sp_symbol_table_next(info->symbols,
-							  addresses[i] + info->dwarf_bias, &at);
+		const char *symbol =
+			sp_symbol_table_next(info->symbols, addresses[i] + info->dwarf_bias, &at);
 
 		if (unit)
 			r = sp_debug_unit_find(unit, i, symbol, &place);
@@ -233,7 +239,8 @@ int sp_debug_info_find(struct sp_debug_info *info, const uint64_t *addresses, ui
 			i = atomic_fetch_add(share->next, 1);
 		if (i >= division.n_chunks)
 			break;
-		r = find_in_chunk(info, &division, &division.chunks[i], found, context);
+		r = find_in_chunk(info, &division, &division.chunks[i], share->raw_names,
+				  found, context);
 	}
 	sp_debug_division_done(&division);
 	return r;

@@ -70,6 +70,7 @@ size_t sp_debug_info_n_lost(const struct sp_debug_info *info);
 struct sp_debug_share {
 	unsigned int processes;
 	_Atomic uint32_t *next; /* NULL: there is but this process */
+	bool raw_names;		/* nobody needs the hints for readable ones */
 };
 
 /* Called for addresses[index]. The links live, and keep their numbers, until addresses of another

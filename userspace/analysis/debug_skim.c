@@ -95,7 +95,8 @@ static void clear_values(struct sp_skim_entry *entry)
 	entry->name.form = entry->linkage.form = 0;
 }
 
-static bool take_form(struct sp_bytes *bytes, const struct sp_skim_step *step, struct sp_skim_value *value)
+static bool take_form(struct sp_bytes *bytes, const struct sp_skim_step *step,
+		      struct sp_skim_value *value)
 {
 	int size = step->size;
 
@@ -247,8 +248,8 @@ bool sp_skim_next_notable(struct sp_skim *skim, struct sp_skim_entry *entry)
 	const unsigned char *at = skim->at;
 	size_t bytes;
 
-	while (at < skim->end && *at < SP_SKIM_SHORT &&
-	       (bytes = skim->abbrevs.plain[*at]) && bytes <= (size_t)(skim->end - at))
+	while (at < skim->end && *at < SP_SKIM_SHORT && (bytes = skim->abbrevs.plain[*at]) &&
+	       bytes <= (size_t)(skim->end - at))
 		at += bytes;
 	skim->at = at;
 	return read_entry(skim, entry, true);

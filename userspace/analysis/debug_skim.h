@@ -54,8 +54,8 @@ bool sp_skim_skip_to(struct sp_skim *skim, uint64_t offset);
  * values are set only for subprograms and inlined calls. */
 bool sp_skim_next(struct sp_skim *skim, struct sp_skim_entry *entry);
 
-/* The same, but most entries that are neither functions nor have children are passed over, and of the
- * others only the ranges and the sibling are told. */
+/* The same, but most entries that are neither functions nor have children are passed over, and of
+ * the others only the ranges and the sibling are told. */
 bool sp_skim_next_notable(struct sp_skim *skim, struct sp_skim_entry *entry);
 
 /* Called for each range. Nonzero stops, and is returned. */

@@ -32,12 +32,12 @@ static uint32_t first_not_before(const struct sp_debug_tree *tree, uint64_t addr
 {
 	const uint64_t *all = tree->addresses;
 
-	if ((from && all[from - 1] >= address) ||
-	    (to < tree->n_addresses && all[to] < address)) {
+	if ((from && all[from - 1] >= address) || (to < tree->n_addresses && all[to] < address)) {
 		from = 0;
 		to = (uint32_t)tree->n_addresses;
 	}
-	/* Without a branch that depends on what is found: it would be guessed wrong half the time. */
+	/* Without a branch that depends on what is found: it would be guessed wrong half the time.
+	 */
 	while (to > from) {
 		uint32_t half = (to - from + 1) / 2;
 		bool before = all[from + half - 1] < address;
@@ -93,8 +93,7 @@ static int take_range(void *context, uint64_t low, uint64_t high)
 
 Dwarf_Die sp_debug_die_at(const struct sp_debug_layout *layout, uint64_t offset)
 {
-	return (Dwarf_Die){.addr = (void *)(layout->sections.info.data + offset),
-			   .cu = layout->cu};
+	return (Dwarf_Die){.addr = (void *)(layout->sections.info.data + offset), .cu = layout->cu};
 }
 
 static int ranges_by_libdw(struct candidate *candidate, uint64_t offset)

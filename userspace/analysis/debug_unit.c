@@ -134,6 +134,12 @@ void sp_debug_unit_free(struct sp_debug_unit *unit)
 	free(unit);
 }
 
+void sp_debug_unit_use_raw_names(struct sp_debug_unit *unit)
+{
+	sp_debug_hints_free(unit->hints);
+	unit->hints = NULL;
+}
+
 /* ---- links ---- */
 
 static struct sp_debug_link *new_link(struct sp_debug_unit *unit)

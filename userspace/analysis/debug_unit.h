@@ -45,10 +45,13 @@ int sp_debug_unit_read(const struct sp_debug_unit_place *place,
 /* NULL is fine. */
 void sp_debug_unit_free(struct sp_debug_unit *unit);
 
+/* From now on links have no hints for readable names, which take time. */
+void sp_debug_unit_use_raw_names(struct sp_debug_unit *unit);
+
 /* The place of addresses[index] (in the DWARF file's terms). @symbol: the function there by the
- * symbol table, or NULL; one pointer for one symbol. Without a link where the unit knows no function
- * there, without a file where it knows no line. Links live as long as the unit, texts as long as
- * the Dwarf and the paths. -ENOMEM. */
+ * symbol table, or NULL; one pointer for one symbol. Without a link where the unit knows no
+ * function there, without a file where it knows no line. Links live as long as the unit, texts as
+ * long as the Dwarf and the paths. -ENOMEM. */
 int sp_debug_unit_find(struct sp_debug_unit *unit, size_t index, const char *symbol,
 		       struct sp_debug_place *ret_place);
 

@@ -171,7 +171,6 @@ static int load_units(struct sp_debug_units *units)
 	return 0;
 }
 
-
 int sp_debug_units_load(Dwarf *dwarf, const struct sp_debug_sections *sections,
 			const char *const files[2], struct sp_debug_units **ret_units)
 {
@@ -254,9 +253,8 @@ static int compare_chunks(const void *a, const void *b)
 static int add_chunks(const struct sp_debug_units *units, uint32_t unit, uint32_t first, uint32_t n,
 		      uint32_t most, struct sp_debug_division *division, size_t *room)
 {
-	uint64_t read = unit == SP_DEBUG_NO_UNIT
-				? 0
-				: BYTE_COST * size_of(units, &units->places[unit]);
+	uint64_t read =
+		unit == SP_DEBUG_NO_UNIT ? 0 : BYTE_COST * size_of(units, &units->places[unit]);
 	uint32_t pieces = (n + most - 1) / most;
 
 	if (read > (uint64_t)ADDRESS_COST * n)
@@ -316,8 +314,8 @@ int sp_debug_units_divide(const struct sp_debug_units *units, const uint64_t *ad
 	if (!unit_of || !ends || !ret_division->addresses || !ret_division->indices)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t unit = units ? find_unit(units, addresses[i] + shift, &at)
-				      : SP_DEBUG_NO_UNIT;
+		uint32_t unit =
+			units ? find_unit(units, addresses[i] + shift, &at) : SP_DEBUG_NO_UNIT;
 
 		unit_of[i] = unit == SP_DEBUG_NO_UNIT ? (uint32_t)n_units : unit;
 	}

@@ -157,7 +157,8 @@ int sp_symbol_fetch_start(struct sp_symbol_fetch *fetch, const char *build_id, u
 
 int sp_symbol_fetch_hear(struct sp_symbol_fetch *fetch)
 {
-	ssize_t n = read(fetch->child.fd, fetch->answer + fetch->used, SP_FETCH_MAX_ANSWER - fetch->used);
+	ssize_t n = read(fetch->child.fd, fetch->answer + fetch->used,
+			 SP_FETCH_MAX_ANSWER - fetch->used);
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 1 : -errno;

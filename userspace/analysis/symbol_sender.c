@@ -41,7 +41,7 @@ struct sp_symbol_sender {
 	bool keep_clones, raw_names;
 	const char *file, *directory; /* those sent last: addresses of a file come together */
 	uint32_t file_number;
-	uint32_t n_sent_links; /* and those that wait */
+	uint32_t n_sent_links;		    /* and those that wait */
 	struct sp_worker_link links[LINKS]; /* that wait to be sent, as do these places */
 	size_t n_links;
 	struct sp_worker_place places[PLACES];
@@ -120,7 +120,7 @@ static int put(struct sp_symbol_sender *sender, const void *bytes, size_t size)
 }
 
 int sp_sender_message(struct sp_symbol_sender *sender, enum sp_worker_kind kind, const void *first,
-			size_t first_size, const void *second, size_t second_size)
+		      size_t first_size, const void *second, size_t second_size)
 {
 	struct sp_worker_header header = {kind, (uint32_t)(first_size + second_size)};
 	int r = put(sender, &header, sizeof(header));
@@ -153,8 +153,8 @@ static int send_text(struct sp_symbol_sender *sender, const char *text, uint32_t
 	*ret_id = (uint32_t)(sender->n_texts - 1);
 	r = sp_idmap_set(&sender->by_pointer, (uintptr_t)text, *ret_id);
 	return r < 0 ? r
-		     : sp_sender_message(sender, SP_WORKER_TEXT, text, strnlen(text, SP_WORKER_MAX_TEXT),
-				    NULL, 0);
+		     : sp_sender_message(sender, SP_WORKER_TEXT, text,
+					 strnlen(text, SP_WORKER_MAX_TEXT), NULL, 0);
 }
 
 /* The same of a text that is about to be freed. */

@@ -158,8 +158,8 @@ static int take_place(void *context, const struct sp_worker_place *sent)
 
 static struct sp_symbol_sink sink_of(struct sp_symbol_task *task)
 {
-	return (struct sp_symbol_sink){take_status, take_debug_file, take_text, take_link,
-				       take_place, task};
+	return (struct sp_symbol_sink){take_status, take_debug_file, take_text,
+				       take_link,   take_place,	     task};
 }
 
 /* ---- running workers ---- */
@@ -203,7 +203,8 @@ static int start_worker(struct sp_symbol_task *task, const char *const *paths, s
 		.debug_path = options->debug_path,
 		.addresses = task->module->pending,
 		.n = (uint32_t)task->module->n_pending,
-		.share = {task->module->parts, task->module->next_chunk},
+		.share = {task->module->parts, task->module->next_chunk,
+			  options->raw_names},
 		.keep_clones = options->keep_clones,
 		.raw_names = options->raw_names,
 		.at_once = options->jobs,

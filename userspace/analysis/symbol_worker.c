@@ -23,12 +23,13 @@ static volatile struct {
 	struct sp_debug_info *info;
 } left_alone;
 
-static int send_status(struct sp_symbol_sender *sender, enum sp_symbols_status status, const char *reason)
+static int send_status(struct sp_symbol_sender *sender, enum sp_symbols_status status,
+		       const char *reason)
 {
 	uint32_t number = status;
 
 	return sp_sender_message(sender, SP_WORKER_STATUS, &number, sizeof(number), reason,
-			    strlen(reason));
+				 strlen(reason));
 }
 
 static enum sp_symbols_status status_of(int code)
@@ -118,11 +119,12 @@ static int work(struct sp_symbol_sender *sender, const struct sp_symbol_job *job
 		r = send_status(sender, lines ? SP_SYMBOLS_LINES : SP_SYMBOLS_NAMES, reason);
 		if (r == 0 && debug_file)
 			r = sp_sender_message(sender, SP_WORKER_DEBUG_FILE, debug_file,
-					 strnlen(debug_file, SP_WORKER_MAX_TEXT), NULL, 0);
+					      strnlen(debug_file, SP_WORKER_MAX_TEXT), NULL, 0);
 		if (r == 0)
 			r = sp_sender_flush(sender); /* known even if the rest goes wrong */
 		if (r == 0)
-			r = sp_debug_info_find(info, job->addresses, job->n, &job->share, sp_sender_place, sender);
+			r = sp_debug_info_find(info, job->addresses, job->n, &job->share,
+					       sp_sender_place, sender);
 	}
 	if (r == 0)
 		r = sp_sender_flush(sender); /* places, before the end */

@@ -17,7 +17,7 @@
 #include "userspace/analysis/symbols.h"
 #include "userspace/base/child.h"
 
-#define SP_WORKER_NONE UINT32_MAX /* no such text or link */
+#define SP_WORKER_NONE UINT32_MAX      /* no such text or link */
 #define SP_WORKER_MAX_TEXT (64u << 10) /* longer ones are cut */
 #define SP_WORKER_MAX_FRAMES 64
 
@@ -33,7 +33,7 @@ struct sp_symbol_job {
 	bool keep_clones;	     /* in readable names */
 	bool raw_names;		     /* no readable names */
 	struct sp_debug_share share; /* with those who look up the same */
-	unsigned int at_once; /* so many workers have the machine's memory together; 0: 1 */
+	unsigned int at_once;	     /* so many workers have the machine's memory together; 0: 1 */
 };
 
 /* A message is a header and its bytes, in native byte order, since both ends are one program. */
@@ -69,7 +69,7 @@ struct sp_worker_place {
 struct sp_symbol_sink {
 	int (*status)(void *context, enum sp_symbols_status status, const char *reason);
 	int (*debug_file)(void *context, const char *path);
-	int (*text)(void *context, const char *text); /* the next number */
+	int (*text)(void *context, const char *text);		       /* the next number */
 	int (*link)(void *context, const struct sp_worker_link *link); /* the next number */
 	/* Links have at most SP_WORKER_MAX_FRAMES from each to the outermost. */
 	int (*place)(void *context, const struct sp_worker_place *place);

@@ -271,7 +271,8 @@ static int attend(struct work *work)
 	for (size_t i = 0; i < work->n_tasks; i++)
 		polled[n++] = (struct pollfd){.fd = work->tasks[i].child.fd, .events = POLLIN};
 	for (size_t i = 0; i < work->n_fetches; i++)
-		polled[n++] = (struct pollfd){.fd = work->fetches[i].process.child.fd, .events = POLLIN};
+		polled[n++] =
+			(struct pollfd){.fd = work->fetches[i].process.child.fd, .events = POLLIN};
 	if (poll(polled, n, work->n_fetches ? 200 : 1000) < 0) {
 		if (errno != EINTR)
 			return -errno;

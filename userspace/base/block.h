@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * block.h - large blocks of memory, given by the kernel at once or in huge pages, not page by page at
- * the price of a fault each. Only for what is going to be written anyway; where the kernel cannot
- * do it, nothing happens.
+ * block.h - large blocks of memory, given by the kernel at once or in huge pages, not page by page
+ * at the price of a fault each. Only for what is going to be written anyway; where the kernel
+ * cannot do it, nothing happens.
  */
 #ifndef SP_BASE_BLOCK_H
 #define SP_BASE_BLOCK_H

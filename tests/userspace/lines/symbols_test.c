@@ -101,10 +101,8 @@ static size_t good_stream(unsigned char *out)
 		{{SP_WORKER_DEBUG_FILE, 4}, {0x67756264}},
 		{{SP_WORKER_TEXT, 4}, {0x6e69616d}},
 		{{SP_WORKER_TEXT, 3}, {0x00632e61}},
-		{{SP_WORKER_LINKS, 40},
-		 {0, 0, SP_WORKER_NONE, SP_WORKER_NONE, 0, 0, 0, 0, 1, 42}},
-		{{SP_WORKER_PLACES, 32},
-		 {3, 1, 1, 7, 4, SP_WORKER_NONE, SP_WORKER_NONE, 0}},
+		{{SP_WORKER_LINKS, 40}, {0, 0, SP_WORKER_NONE, SP_WORKER_NONE, 0, 0, 0, 0, 1, 42}},
+		{{SP_WORKER_PLACES, 32}, {3, 1, 1, 7, 4, SP_WORKER_NONE, SP_WORKER_NONE, 0}},
 		{{SP_WORKER_END, 0}, {0}},
 	};
 	size_t size = 0;
@@ -122,7 +120,7 @@ static size_t good_stream(unsigned char *out)
 static int feed(const unsigned char *bytes, size_t size, struct heard *heard, int *ret_finished)
 {
 	struct sp_symbol_sink sink = {hear_status, hear_debug_file, hear_text,
-				       hear_link,   hear_place,	     heard};
+				      hear_link,   hear_place,	    heard};
 	struct sp_worker_reader reader = {.n_addresses = 10};
 	int r = 0;
 
@@ -150,8 +148,9 @@ static void test_long_chain(void)
 	int finished;
 
 	for (uint32_t i = 0; i <= SP_WORKER_MAX_FRAMES; i++)
-		chain.links[i] = (struct sp_worker_link){SP_WORKER_NONE, SP_WORKER_NONE,
-							 i ? i - 1 : SP_WORKER_NONE, SP_WORKER_NONE, 1};
+		chain.links[i] =
+			(struct sp_worker_link){SP_WORKER_NONE, SP_WORKER_NONE,
+						i ? i - 1 : SP_WORKER_NONE, SP_WORKER_NONE, 1};
 	for (uint32_t n = SP_WORKER_MAX_FRAMES; n <= SP_WORKER_MAX_FRAMES + 1; n++) {
 		chain.head = (struct sp_worker_header){SP_WORKER_LINKS,
 						       n * (uint32_t)sizeof(chain.links[0])};
