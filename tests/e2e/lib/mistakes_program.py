@@ -34,7 +34,7 @@ class Program:
     def statement(self, depth):
         r = self.r
         simple = ["call", "call", "pair", "scope", "begin", "end", "handle", "leave", "across", "die"]
-        kinds = simple + ["loop", "catch", "catch", "fiber", "signal", "yield", "fork", "deep"]
+        kinds = simple + ["loop", "catch", "catch", "catch", "scope", "leave", "leave", "fiber", "signal", "yield", "fork", "deep"]
         kind = r.choice(kinds if depth < 4 else ["call", "end", "leave", "across", "handle", "yield", "signal"])
         index, name = self.name()
         if kind == "call":
