@@ -8,7 +8,7 @@ import os
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (SOURCE, check, contains, equal, good, main, need_root, need_scope_profiler, need_tool, report, run,
+from e2e import (PROGRAMS, SOURCE, SP_REPORT, check, contains, equal, good, main, need_root, need_scope_profiler, need_tool, run,
                  trace)
 
 need_root()
@@ -113,4 +113,36 @@ def random_programs(into):
             check(totals.get(kind, 0) > 0, f"no seed had {kind}: the programs do not make every mistake")
 
 
-main(random_programs)
+def one_by_one(into):
+    """{region: (parent, {flags: calls})} of each mistake by itself, and what else is counted."""
+    outer, by_exit, unwound = truth.OUTER, truth.EXIT, truth.UNWINDING
+    after = {"after": ("around", {0: 1}), "around": (None, {0: 1})}
+    cases = {
+        "longjmp": ({**after, "left": (("around", "left"), {unwound: 6})}, {}),
+        "early": ({"after": ("early", {0: 1}), "around": (None, {0: 1}),
+                   "early": (("around", "early"), {outer: 42, unwound: 158})}, {}),
+        "halves": ({"halves": ("around", {0: 1}), "after": ("halves", {0: 3}), "around": (None, {0: 1})}, {}),
+        "twice": ({**after, "once": ("around", {0: 1})}, {"end without a begin": 1}),
+        "signal": ({"after": ("handler", {0: 1}), "handler": ("interrupted", {0: 1}), "interrupted": ("around", {0: 1}),
+                    "around": (None, {0: 1})}, {}),
+        "cancel": ({**after, "cancelled": (None, {by_exit: 1})}, {}),
+    }
+    for case, (wanted, lost) in cases.items():
+        done = trace("-F", "0", "-o", into / case, "--", PROGRAMS / "mistaken", case)
+        equal(done.returncode, 0, f"{case}: status")
+        profile = Profile(into / case / "mistaken_rank00000.h5")
+        name_of = {int(i): profile.names[r] for i, r in zip(profile.id, profile.region)}
+        seen = {}
+        for row in range(len(profile.start)):
+            parents, flags = seen.setdefault(profile.names[profile.region[row]], (set(), {}))
+            parents.add(name_of.get(int(profile.parent[row])))
+            flags[int(profile.flags[row])] = flags.get(int(profile.flags[row]), 0) + 1
+        equal(seen, {name: ({p} if p is None or isinstance(p, str) else set(p), flags) for name, (p, flags) in wanted.items()},
+              f"{case}: calls")
+        equal(sums(profile), lost, f"{case}: losses")
+    said = good([SP_REPORT, "info", into / "longjmp"]).stdout
+    contains(said, "6 calls had no end of their own and ended when their function was seen to have returned",
+             "6 × left at mistaken.c:2")
+
+
+main(one_by_one, random_programs)
