@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "userspace/analysis/debug_info.h"
@@ -174,11 +175,30 @@ static int write_pipe(void *context, const void *bytes, size_t size)
 	return 0;
 }
 
+/* For root: on whose behalf files are read that the owner of the module made up, so that they can
+ * lead to nothing that he could not read himself. Of several owners, nobody's. */
+static struct sp_user owner_of(const struct sp_symbol_job *job)
+{
+	struct sp_user user = {0};
+
+	for (size_t i = 0; i < job->n_paths; i++) {
+		struct stat status;
+
+		if (stat(job->paths[i], &status) < 0)
+			continue;
+		if (user.known && user.uid != status.st_uid)
+			return (struct sp_user){0};
+		user = (struct sp_user){.uid = status.st_uid, .gid = status.st_gid, .known = true};
+	}
+	return user;
+}
+
 static int run_in_child(const void *context, int fd, pid_t parent)
 {
 	const struct sp_symbol_job *job = context;
+	const struct sp_user user = owner_of(job);
 
-	sp_confine_child(parent, job->at_once);
+	sp_confine_child(parent, job->at_once, &user);
 	/* Units come one after the other, and need the same memory again. */
 	mallopt(M_MMAP_THRESHOLD, 64 << 20);
 	mallopt(M_TRIM_THRESHOLD, 256 << 20);

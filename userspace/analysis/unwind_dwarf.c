@@ -215,7 +215,12 @@ static int start_child(struct sp_unwind_dwarf *unwind)
 	}
 	if (child == 0) {
 		close(ends[0]);
-		sp_confine_child(parent, 1);
+		struct sp_user user;
+
+		sp_recording_user(unwind->job.recording, &user);
+		/* The files of several users: then it keeps the right to read them all. */
+		user.known = true;
+		sp_confine_child(parent, 1, &user);
 		serve(unwind, ends[1]);
 		_exit(0);
 	}
