@@ -18,6 +18,7 @@
 #include <bpf/libbpf.h>
 
 #include "loader/elf_limits.h"
+#include "loader/without.h"
 #include "userspace/base/cleanup.h"
 
 /* Not in the headers of Linux 6.1, which Debian 12 has; the values are the kernel's ABI. */
@@ -55,7 +56,7 @@ static bool kernel_has_multi(void)
 	};
 	int link;
 
-	if (prog < 0)
+	if (prog < 0 || sp_without(SP_FEATURE_UPROBE_MULTI))
 		return false;
 	link = (int)syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 	if (link >= 0)

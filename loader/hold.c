@@ -29,6 +29,7 @@
 #include <bpf/bpf.h>
 
 #include "bpf/config.h"
+#include "loader/without.h"
 
 #define PATIENCE_MS 200
 #define MOST_MS 1000
@@ -253,8 +254,12 @@ int sp_hold_start(int lanes, struct sp_hold **ret_hold)
 
 	if (!hold)
 		return -ENOMEM;
-	fan = fanotify_init(FAN_CLASS_CONTENT | FAN_UNLIMITED_QUEUE | FAN_CLOEXEC | FAN_NONBLOCK,
-			    O_RDONLY | O_CLOEXEC | O_LARGEFILE);
+	errno = EOPNOTSUPP;
+	fan = sp_without(SP_FEATURE_EXEC_HOLD)
+		      ? -1
+		      : fanotify_init(FAN_CLASS_CONTENT | FAN_UNLIMITED_QUEUE | FAN_CLOEXEC |
+					      FAN_NONBLOCK,
+				      O_RDONLY | O_CLOEXEC | O_LARGEFILE);
 	r = fan < 0 ? -errno : 0;
 	if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		r = -errno;

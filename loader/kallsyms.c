@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loader/without.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 
@@ -110,12 +111,13 @@ static int read_symbols(const char *path, take_symbol *take, void *arg, struct s
 	}
 	if (ferror(file))
 		return sp_error_set(err, -EIO, 0, "%s cannot be read", path);
-	return shown ? 0
-		     : sp_error_set(
-			       err, -EACCES, 0,
-			       "%s shows no addresses: sysctl kernel.kptr_restrict=1 shows them "
-			       "to root",
-			       path);
+	return shown && !sp_without(SP_FEATURE_KALLSYMS)
+		       ? 0
+		       : sp_error_set(
+				 err, -EACCES, 0,
+				 "%s shows no addresses: sysctl kernel.kptr_restrict=1 shows them "
+				 "to root",
+				 path);
 }
 
 /* "name size references users state 0xaddress". A kernel without modules has no such file. */

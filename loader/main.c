@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 
+#include "loader/features.h"
 #include "loader/list.h"
 #include "loader/options.h"
 #include "loader/session.h"
@@ -33,7 +34,9 @@ int main(int argc, char **argv)
 	sp_log_init("sp-trace", options.quiet	  ? SP_LOG_QUIET
 				: options.verbose ? SP_LOG_VERBOSE
 						  : SP_LOG_NORMAL);
-	status = options.list ? list(&options) : sp_session_run(&options);
+	status = options.check	? sp_features_check()
+		 : options.list ? list(&options)
+				: sp_session_run(&options);
 	sp_options_clear(&options);
 	return status;
 }

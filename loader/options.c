@@ -21,6 +21,7 @@ enum key {
 	KEY_NO_LINE_PROFILE,
 	KEY_BREAKPOINTS,
 	KEY_LIST,
+	KEY_CHECK,
 	KEY_STACKS,
 	KEY_ARCHIVE,
 };
@@ -52,6 +53,8 @@ static const struct sp_option table[] = {
 	 "do not delete the journal when the files are complete"},
 	{"list", KEY_LIST, NULL,
 	 "print the regions of FILE, or of -p PID, and whether they are armed"},
+	{"check", KEY_CHECK, NULL,
+	 "record nothing; say what this kernel has, and what is done where it lacks something"},
 	{"quiet", 'q', NULL, "say only what went wrong"},
 	{"verbose", 'v', NULL, "say what is done, and the kernel's own words where it refuses"},
 	{0},
@@ -60,7 +63,7 @@ static const struct sp_option table[] = {
 static const struct sp_cli cli = {
 	.program = "sp-trace",
 	.usage = "[OPTION]… -p PID[,PID…]\n       sp-trace [OPTION]… [--] COMMAND [ARGUMENT]…\n"
-		 "       sp-trace --list FILE | --list -p PID",
+		 "       sp-trace --list FILE | --list -p PID\n       sp-trace --check",
 	.about = "Records the regions of programs that carry probes of sp_region.h (C, C++) or of "
 		 "the Fortran\n"
 		 "module, and stack samples of any program. Needs root: sudo sp-trace -- ./app",
@@ -217,6 +220,9 @@ static int take(struct sp_options *o, int key, const char *arg)
 	case KEY_ARCHIVE:
 		o->archive = true;
 		return 0;
+	case KEY_CHECK:
+		o->check = true;
+		return 0;
 	case KEY_LIST:
 		o->list = "";
 		return 0;
@@ -231,6 +237,10 @@ static int take(struct sp_options *o, int key, const char *arg)
 
 static int check(struct sp_options *o, int argc, char **argv, int next)
 {
+	if (o->check)
+		return next == argc && !o->pid_count && !o->list
+			       ? 0
+			       : sp_cli_usage_error(&cli, "--check stands alone");
 	if (o->list) {
 		if (o->pid_count && next < argc)
 			return sp_cli_usage_error(&cli, "--list wants a file or -p PID, not both");

@@ -14,6 +14,7 @@ struct sp_options {
 	pid_t *pids; /* to attach to */
 	size_t pid_count;
 	char *const *command; /* to start, NULL for none */
+	bool check;	      /* what this kernel has */
 	const char *list;     /* file to list, or "" for the pids, or NULL */
 	const char *output;   /* directory, or NULL */
 	const char *formats;  /* as given */

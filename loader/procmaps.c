@@ -17,6 +17,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "loader/without.h"
 #include "userspace/base/cleanup.h"
 
 /* The kernel writes a newline as \012 and leaves everything else, the backslash included. */
@@ -127,7 +128,7 @@ int sp_procmaps_open(pid_t pid, const struct sp_procmap *map, int *ret_fd)
 		return -ENOENT;
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
 		 map->start, map->end);
-	if (open_checked(path, map, ret_fd) == 0)
+	if (!sp_without(SP_FEATURE_MAP_FILES) && open_checked(path, map, ret_fd) == 0)
 		return 0;
 	if (snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, map->path) <
 		    (int)sizeof(path) &&

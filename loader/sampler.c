@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "loader/perf.h"
+#include "loader/without.h"
 
 struct sp_sampler {
 	unsigned count;
@@ -67,7 +68,7 @@ int sp_sampler_start(struct sp_bpf *bpf, unsigned hz, struct sp_sampler **ret_sa
 
 	if (!s)
 		return -ENOMEM;
-	r = open_all(s, bpf, cpus, hz, true);
+	r = sp_without(SP_FEATURE_CYCLES) ? -ENOENT : open_all(s, bpf, cpus, hz, true);
 	if (r < 0 && r != -EACCES && r != -EPERM) {
 		close_all(s);
 		event = "cpu-clock";

@@ -13,13 +13,14 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "loader/check.h"
 #include "loader/facts.h"
 #include "loader/prearm.h"
 #include "loader/proctree.h"
+#include "loader/slice.h"
+#include "loader/without.h"
 #include "userspace/base/log.h"
 #include "userspace/base/units.h"
 
@@ -88,7 +89,9 @@ static int open_bpf(struct sp_session *s)
 		r = sp_bpf_attach_tasks(s->bpf);
 	if (r == 0) {
 		sp_bpf_enable(s->bpf);
-		r = sp_selftest_run(s->bpf, !s->options->breakpoints, &s->selftest);
+		r = sp_selftest_run(s->bpf,
+				    !s->options->breakpoints && !sp_without(SP_FEATURE_FAST_PROBES),
+				    &s->selftest);
 	}
 	if (r < 0)
 		return r;
@@ -251,28 +254,11 @@ static int start_command(struct sp_session *s)
 	return r < 0 ? r : 0;
 }
 
-/* As <linux/sched/types.h> has it, which some libcs have, too. */
-struct attributes {
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime, deadline, period;
-};
-
-/* A short slice lets a thread that wakes up run at once (Linux 6.12). Older ones take the nice
- * value alone. */
-#define SLICE_NS 100000
-
 void sp_session_hurry(struct sp_session *s, bool on)
 {
-	struct attributes a = {
-		.size = sizeof(a), .nice = on ? -10 : s->priority, .runtime = on ? SLICE_NS : 0};
-
 	if (on)
 		s->priority = getpriority(PRIO_PROCESS, 0);
-	if (syscall(SYS_sched_setattr, 0, &a, 0))
-		(void)setpriority(PRIO_PROCESS, 0, a.nice);
+	sp_slice_set(on ? -10 : s->priority, on);
 }
 
 /* What is there at the start is armed, or nothing begins, if the machine is too small for it.

@@ -9,7 +9,7 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, all_zero, check, contains, equal, files, finish, good, lost,
+from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, all_zero, check, contains, equal, everywhere, files, finish, good, lost,
                  main, need_root, need_scope_profiler, run, semaphores, start, start_trace, stop_trace, trace,
                  wait_for)
 
@@ -60,6 +60,7 @@ def compare(log, path, begin, end, until=None):
     return profile
 
 
+@everywhere
 def twice(into):
     target, log = start_target(into)
     for name in ("one", "two"):

@@ -7,8 +7,8 @@ import signal
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (PROGRAMS, check, equal, finish, good, lost, main, need_root, need_scope_profiler, recorded, start,
-                 start_trace, trace, wait_for)
+from e2e import (PROGRAMS, check, equal, everywhere, finish, good, lost, main, need_root, need_scope_profiler,
+                 recorded, scaled, start, start_trace, trace, wait_for)
 
 need_root()
 need_scope_profiler()
@@ -16,9 +16,10 @@ import numpy as np
 from recording import Profile, text
 from stamps import Log, compare_exclusive, compare_lane, ready
 
-CALLS = 250_000  # a thread
+CALLS = scaled(250_000)  # a thread
 
 
+@everywhere
 def bracketing(into, threads=4, calls=CALLS, work=0):
     done = trace("-F", "99", "-o", into / "out", "--", PROGRAMS / "calls", into / "log", threads, calls, work)
     print(done.stderr, end="")
@@ -44,8 +45,8 @@ def bracketing(into, threads=4, calls=CALLS, work=0):
 
 def same_results(into):
     """The results of a short run are those of an untraced one."""
-    plain = good([PROGRAMS / "calls", into / "log", 3, 20_000, 7]).stdout
-    done = trace("-F", "997", "-o", into / "out", "--", PROGRAMS / "calls", into / "log", 3, 20_000, 7)
+    plain = good([PROGRAMS / "calls", into / "log", 3, scaled(20_000), 7]).stdout
+    done = trace("-F", "997", "-o", into / "out", "--", PROGRAMS / "calls", into / "log", 3, scaled(20_000), 7)
     equal(done.stdout, plain, "output")
     profile, log = Profile(into / "out/calls_rank00000.h5"), Log(into / "log")
     for lane in range(3):
@@ -55,7 +56,7 @@ def same_results(into):
 def losses(into):
     """The recorder stands still while the program runs on: what is lost is counted, to the call, with the
     time of the gap, and what is left is right, also where children or parents are among the lost."""
-    target = start([PROGRAMS / "calls", into / "log", 2, 150_000, 0, "wait"])
+    target = start([PROGRAMS / "calls", into / "log", 2, scaled(150_000), 0, "wait"])
     log = wait_for(lambda: ready(into / "log"), "the program's log")
     recorder = start_trace("-F", 0, "--ring-size", "64K", "-o", into / "out", pid=target.pid)
     recorder.send_signal(signal.SIGSTOP)

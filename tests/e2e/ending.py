@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
 from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, files, finish, good, lost, main, need_root,
-                 need_scope_profiler, recorded, run, start, start_trace, stop_trace, trace, tracee_pid, wait_for)
+                 need_scope_profiler, recorded, run, scaled, start, start_trace, stop_trace, trace, tracee_pid, wait_for)
 
 need_root()
 need_scope_profiler()
@@ -122,7 +122,7 @@ def under_load(into):
     late = int(profile.meta["stop_ns"]) - asked
     check(0 < late < 1e9, f"recording stopped {late / 1e6:.0f} ms after SIGTERM")
     check(int(profile.end.max()) <= int(profile.meta["stop_ns"]), "calls end after the end of the recording")
-    check(len(profile.start) > 100_000, f"only {len(profile.start)} calls")
+    check(len(profile.start) > scaled(100_000), f"only {len(profile.start)} calls")
     equal(lost(said), 0, "losses")
     open_then = profile.flags == 8
     check(1 <= open_then.sum() <= 4 * 16, f"{open_then.sum()} calls were open")
@@ -190,7 +190,7 @@ def disk_full(into):
         again = good([SP_REPORT, "recover", "-o", into / "saved", disk / "out/journal.spj"])
         print(again.stderr, end="")
         profile, log = Profile(into / "saved/calls_rank00000.h5"), Log(into / "log")
-        check(10_000 < len(profile.start) < log.total(), f"{len(profile.start)} calls of {log.total()}")
+        check(scaled(10_000) < len(profile.start) < log.total(), f"{len(profile.start)} calls of {log.total()}")
 
     with_disk(into, 3, test)
 

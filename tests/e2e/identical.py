@@ -7,14 +7,14 @@ import shutil
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import BIN, SOURCE, check, equal, good, lost, main, need_root, need_scope_profiler, need_tool, recorded, trace
+from e2e import BIN, SOURCE, check, equal, good, lost, main, need_root, need_scope_profiler, need_tool, recorded, scaled, trace
 
 need_root()
 need_scope_profiler()
 need_tool("gcc")
 from recording import Profile
 
-CALLS = 40_000  # a leaf
+CALLS = scaled(40_000)  # a leaf
 
 
 def red_zone(into):

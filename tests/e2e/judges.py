@@ -12,7 +12,7 @@ import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
 from e2e import (BIN, PROGRAMS, SANITIZED, check, equal, finish, good, main, need_root, need_scope_profiler, recorded, report,
-                 run, semaphores, start, start_trace, trace, wait_for)
+                 run, scaled, semaphores, start, start_trace, trace, wait_for)
 
 need_root()
 need_scope_profiler()
@@ -130,7 +130,7 @@ def bpftrace_counts(into):
     """bpftrace, sp-trace and the program itself count the same calls of one run."""
     if not have("bpftrace"):
         return
-    target = start([CALLS, into / "log", 3, 20_000, 0, "wait"])
+    target = start([CALLS, into / "log", 3, scaled(20_000), 0, "wait"])
     log = wait_for(lambda: ready(into / "log"), "the program's log")
     said = into / "bpftrace.out"
     script = "".join(f"usdt:{CALLS}:sp:{p} {{ @{p}[str(arg1)] = count(); }} " for p in ("begin", "end"))

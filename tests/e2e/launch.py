@@ -7,7 +7,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (PROGRAMS, SP_TRACE, check, contains, equal, files, lost, main, need_root, need_scope_profiler,
+from e2e import (PROGRAMS, SP_TRACE, check, contains, equal, everywhere, files, lost, main, need_root, need_scope_profiler,
                  run, trace)
 
 need_root()
@@ -26,6 +26,7 @@ def play(into, *arguments, status=0, name="family", before=(), **options):
     return Profile(into / f"out/{name}_rank00000.h5"), done
 
 
+@everywhere
 def first(into):
     """Regions in constructors, as first and last statement, at exit, in a library."""
     wanted = {n: 1 for n in ("program constructor", "first statement", "last statement", "at exit",
@@ -100,6 +101,7 @@ def fork(into):
     equal(len(profile.processes), 2, "processes")
 
 
+@everywhere
 def execute(into):
     """fork and exec of a program that is instrumented, too."""
     profile, _ = play(into, "exec", PROGRAMS / "first")

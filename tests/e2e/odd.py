@@ -7,7 +7,7 @@ import shutil
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, files, finish, good, lost, main, need_root,
+from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, everywhere, files, finish, good, lost, main, need_root,
                  need_scope_profiler, report, run, start, start_trace, stop_trace, trace, wait_for)
 
 need_root()
@@ -47,6 +47,7 @@ def check_after(profile, count):
     equal(parents, {"after"}, "parents of what came after")
 
 
+@everywhere
 def mismatched(into):
     profile, _ = play(into, "mismatched")
     equal(profile.count(), {"outer": 10, "crossed": 10, "after": 10, "inside after": 10}, "calls")
@@ -253,6 +254,7 @@ def namespaces(into):
     check(40 <= calls <= 50, f"{calls} of 50 calls of a program started in a namespace")
 
 
+@everywhere
 def overlay(into):
     """On overlayfs, a mapping's device and inode are not those of the file's stat."""
     for name in ("lower", "upper", "work", "merged", "base"):

@@ -7,6 +7,10 @@ checked, 77 if the machine lacks what the test needs (with CI=true that is a fai
 
 Environment, set by CMake: SP_BIN (folder of sp-trace and sp-report), SP_PROGRAMS (the programs under
 test), SP_WORK (where a test may write), SP_SOURCE (the project).
+
+On an emulated machine (tests/vm/run sets SP_TEST_EMULATED) everything takes many times longer: time limits are
+multiplied, counts divided by scaled(); tests marked @real_time are left out, and where it is "short" all but
+those that are marked @everywhere.
 """
 import contextlib
 import json
@@ -28,7 +32,9 @@ SOURCE = pathlib.Path(os.environ["SP_SOURCE"])
 SP_TRACE = str(BIN / "sp-trace")
 SP_REPORT = str(BIN / "sp-report")
 SANITIZED = os.environ.get("SP_SANITIZED") == "1"  # sp-trace, sp-report and examples/ are
-LONG = 120  # seconds after which anything is taken to hang
+EMULATED = os.environ.get("SP_TEST_EMULATED", "")
+SLOWER = 15 if EMULATED else 1
+LONG = 120 * SLOWER  # seconds after which anything is taken to hang
 
 _checks = _failures = 0
 
@@ -94,9 +100,33 @@ def need_scope_profiler():
         os.execv(python, [python, *sys.argv])
 
 
+def scaled(count):
+    """So many where programs run at a machine's speed; fewer where that is emulated."""
+    return max(count // SLOWER, 1)
+
+
+def real_time(test):
+    """Marks a test that counts on a machine's speed, or judges shares of time."""
+    test.real_time = True
+    return test
+
+
+def everywhere(test):
+    """Marks a test that belongs to the short run on other kernels."""
+    test.everywhere = True
+    return test
+
+
+def _runs_here(test):
+    if not EMULATED:
+        return True
+    return not hasattr(test, "real_time") and (EMULATED != "short" or hasattr(test, "everywhere"))
+
+
 def main(*tests):
     """Runs the functions, or those of them that the command line names, each in a directory of its own."""
     wanted = sys.argv[1:]
+    tests = [t for t in tests if wanted or _runs_here(t)]
     base = WORK / pathlib.Path(sys.argv[0]).stem
     shutil.rmtree(base, ignore_errors=True)
     for test in tests:
@@ -166,6 +196,7 @@ def start(command, **options):
 
 def wait_for(condition, what, seconds=30):
     """Polls until the condition gives something true, which is returned."""
+    seconds *= SLOWER
     until = time.monotonic() + seconds
     while True:
         value = condition()
@@ -178,7 +209,7 @@ def wait_for(condition, what, seconds=30):
 
 def wait_said(process, word, seconds=30):
     """Reads the process's stderr until the word comes."""
-    until = time.monotonic() + seconds
+    until = time.monotonic() + seconds * SLOWER
     while word not in process.said:
         left = until - time.monotonic()
         ready, _, _ = select.select([process.stderr], [], [], max(left, 0))
