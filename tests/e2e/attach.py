@@ -60,7 +60,6 @@ def compare(log, path, begin, end, until=None):
     return profile
 
 
-@everywhere
 def twice(into):
     target, log = start_target(into)
     for name in ("one", "two"):
@@ -170,6 +169,7 @@ def launcher_killed(into):
         check(last > 1000, f"{last} calls of lane {lane}")
 
 
+@everywhere
 def target_killed(into):
     """Calls that were open when the program died end with it, and are marked."""
     target, log = start_target(into)

@@ -9,7 +9,8 @@ from packages import Apt, unpacked
 LINK = ("libc6-dev", "libbpf-dev", "libelf-dev", "libdw-dev", "libiberty-dev", "libseccomp-dev", "libhdf5-dev",
         "libdeflate-dev", "zlib1g-dev")
 RUN = ("bash", "dash", "coreutils", "diffutils", "findutils", "grep", "sed", "gawk", "procps", "util-linux",
-       "mount", "passwd", "hostname", "cmake", "python3", "python3-h5py", "libdebuginfod1", "iproute2", "base-passwd")
+       "mount", "passwd", "hostname", "cmake", "python3", "python3-h5py", "libdebuginfod1", "iproute2", "base-passwd",
+       "busybox-static")
 MERGED = ("bin", "sbin", "lib")
 PLACES = ("dev", "proc", "sys", "run", "tmp", "root", "out", "etc")
 
