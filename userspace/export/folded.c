@@ -13,6 +13,8 @@
 #include "userspace/base/cleanup.h"
 #include "userspace/base/text.h"
 
+#define HASH "\\x23"
+
 struct line {
 	char *text;
 	size_t bytes, room;
@@ -24,10 +26,13 @@ static int push(struct line *line, const struct sp_calltree *tree, uint32_t node
 	const char *suffix = sp_calltree_node(tree, node)->kind == SP_CALLTREE_KERNEL ? "_[k]" : "";
 	sp_cleanup(sp_freep) char *name = sp_text_escape(sp_calltree_name(tree, node));
 	size_t bytes;
+	bool comment;
 
 	if (!name)
 		return -ENOMEM;
-	bytes = strlen(name) + strlen(suffix) + 2;
+	/* A line that begins with # is a comment to those who read it. */
+	comment = !line->bytes && *name == '#';
+	bytes = strlen(name) + strlen(suffix) + 2 + sizeof(HASH);
 	if (line->room - line->bytes < bytes) {
 		size_t room = line->room * 2 + bytes;
 		char *larger = realloc(line->text, room);
@@ -40,8 +45,9 @@ static int push(struct line *line, const struct sp_calltree *tree, uint32_t node
 	for (char *c = name; *c; c++)
 		if (*c == ';')
 			*c = ':';
-	line->bytes += (size_t)sprintf(line->text + line->bytes, "%s%s%s", line->bytes ? ";" : "",
-				       *name ? name : "(no name)", suffix);
+	line->bytes +=
+		(size_t)sprintf(line->text + line->bytes, "%s%s%s%s", line->bytes ? ";" : "",
+				comment ? HASH : "", *name ? name + comment : "(no name)", suffix);
 	return 0;
 }
 
