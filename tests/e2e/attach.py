@@ -211,7 +211,7 @@ def recorder_killed(into):
     # The recorder drains every 2 to 20 ms when it gets a processor; a thread's last calls may lie in
     # the rings of two processors, of which one was drained.
     last_drain = end - 300_000_000
-    profile = compare(log, into / "out/calls_rank00000.h5", begin, last_drain - 10_000_000, last_drain)
+    profile = compare(log, into / "out/calls_rank00000.h5", begin, last_drain - 200_000_000, last_drain)
     equal(int(profile.meta["recorder_died"]), 1, "recorder_died in the file")
     total = log.total()
     wait_for(lambda: log.total() > total + 100, "the program going on")
