@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -11,8 +12,10 @@
 #include "loader/without.h"
 
 struct sp_sampler {
-	unsigned count;
-	int fds[];
+	struct sp_bpf *bpf;
+	unsigned hz, cpus;
+	bool hardware;
+	int fds[]; /* by CPU; -1 where it is not online */
 };
 
 /* -ENODEV for a CPU that is not online. */
@@ -32,30 +35,58 @@ static int open_event(unsigned cpu, unsigned hz, bool hardware)
 	return sp_perf_open(&attr, -1, (int)cpu);
 }
 
-static int open_all(struct sp_sampler *s, struct sp_bpf *bpf, unsigned cpus, unsigned hz,
-		    bool hardware)
+/* 1; 0 for a CPU that is not online. */
+static int open_cpu(struct sp_sampler *s, unsigned cpu)
 {
+	int fd = open_event(cpu, s->hz, s->hardware);
 	int r;
 
-	for (unsigned cpu = 0; cpu < cpus; cpu++) {
-		int fd = open_event(cpu, hz, hardware);
+	if (fd < 0)
+		return fd == -ENODEV ? 0 : fd;
+	s->fds[cpu] = fd;
+	r = sp_bpf_attach_sampler(s->bpf, fd);
+	return r < 0 ? r : 1;
+}
 
-		if (fd == -ENODEV)
-			continue;
-		if (fd < 0)
-			return fd;
-		s->fds[s->count++] = fd;
-		r = sp_bpf_attach_sampler(bpf, fd);
-		if (r < 0)
-			return r;
+static int open_all(struct sp_sampler *s, bool hardware)
+{
+	int r = 0, opened = 0;
+
+	s->hardware = hardware;
+	for (unsigned cpu = 0; cpu < s->cpus && r >= 0; cpu++) {
+		r = open_cpu(s, cpu);
+		opened += r > 0;
 	}
-	return s->count ? 0 : -ENODEV;
+	return r < 0 ? r : opened ? 0 : -ENODEV;
+}
+
+static void close_cpu(struct sp_sampler *s, unsigned cpu)
+{
+	if (s->fds[cpu] >= 0)
+		close(s->fds[cpu]);
+	s->fds[cpu] = -1;
 }
 
 static void close_all(struct sp_sampler *s)
 {
-	while (s->count)
-		close(s->fds[--s->count]);
+	for (unsigned cpu = 0; cpu < s->cpus; cpu++)
+		close_cpu(s, cpu);
+}
+
+static int enable(const struct sp_sampler *s, unsigned cpu)
+{
+	return s->fds[cpu] >= 0 && ioctl(s->fds[cpu], PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
+}
+
+int sp_sampler_restart(struct sp_sampler *s, unsigned cpu)
+{
+	int r;
+
+	if (!s || cpu >= s->cpus)
+		return 0;
+	close_cpu(s, cpu);
+	r = open_cpu(s, cpu);
+	return r < 0 ? r : enable(s, cpu);
 }
 
 int sp_sampler_start(struct sp_bpf *bpf, unsigned hz, struct sp_sampler **ret_sampler,
@@ -68,15 +99,19 @@ int sp_sampler_start(struct sp_bpf *bpf, unsigned hz, struct sp_sampler **ret_sa
 
 	if (!s)
 		return -ENOMEM;
-	r = sp_without(SP_FEATURE_CYCLES) ? -ENOENT : open_all(s, bpf, cpus, hz, true);
+	s->bpf = bpf;
+	s->hz = hz;
+	s->cpus = cpus;
+	for (unsigned cpu = 0; cpu < cpus; cpu++)
+		s->fds[cpu] = -1;
+	r = sp_without(SP_FEATURE_CYCLES) ? -ENOENT : open_all(s, true);
 	if (r < 0 && r != -EACCES && r != -EPERM) {
 		close_all(s);
 		event = "cpu-clock";
-		r = open_all(s, bpf, cpus, hz, false);
+		r = open_all(s, false);
 	}
-	for (unsigned i = 0; i < s->count && r == 0; i++)
-		if (ioctl(s->fds[i], PERF_EVENT_IOC_ENABLE, 0))
-			r = -errno;
+	for (unsigned cpu = 0; cpu < cpus && r == 0; cpu++)
+		r = enable(s, cpu);
 	if (r < 0) {
 		sp_sampler_free(s);
 		return r;
@@ -88,8 +123,9 @@ int sp_sampler_start(struct sp_bpf *bpf, unsigned hz, struct sp_sampler **ret_sa
 
 void sp_sampler_stop(struct sp_sampler *s)
 {
-	for (unsigned i = 0; s && i < s->count; i++)
-		(void)ioctl(s->fds[i], PERF_EVENT_IOC_DISABLE, 0);
+	for (unsigned cpu = 0; s && cpu < s->cpus; cpu++)
+		if (s->fds[cpu] >= 0)
+			(void)ioctl(s->fds[cpu], PERF_EVENT_IOC_DISABLE, 0);
 }
 
 void sp_sampler_free(struct sp_sampler *s)

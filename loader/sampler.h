@@ -14,6 +14,8 @@ struct sp_sampler;
  * right. */
 int sp_sampler_start(struct sp_bpf *bpf, unsigned hz, struct sp_sampler **ret_sampler,
 		     const char **ret_event);
+/* On a CPU that was taken off and has come back. NULL is fine. */
+int sp_sampler_restart(struct sp_sampler *sampler, unsigned cpu);
 void sp_sampler_stop(struct sp_sampler *sampler);
 void sp_sampler_free(struct sp_sampler *sampler);
 

@@ -41,6 +41,17 @@ static void on_signal(struct sp_session *s)
 	}
 }
 
+static void on_cpu_back(void *arg, unsigned cpu)
+{
+	struct sp_session *s = arg;
+
+	sp_log_warning("CPU %u was off and is back: samples of up to a second are missing there",
+		       cpu);
+	sp_recorder_lost_since(s->recorder, SP_LOSS_CONTROL_RING_FULL, sp_now() - SECOND);
+	if (sp_sampler_restart(s->sampler, cpu) < 0)
+		sp_log_warning("CPU %u takes no samples any more", cpu);
+}
+
 /* What is looked at now and then: losses, clocks, limits. */
 static void check_limits(struct sp_session *s, uint64_t now)
 {
@@ -62,6 +73,10 @@ static void check_limits(struct sp_session *s, uint64_t now)
 	}
 	if (disk >= s->options->max_disk)
 		sp_session_finish(s, "the disk is %.0f %% full", disk * 100);
+	if (now >= s->next_second) {
+		sp_sideband_check(s->sideband, on_cpu_back);
+		s->next_second = now + SECOND;
+	}
 	s->next_check = now + SECOND / 4;
 }
 
@@ -252,6 +267,7 @@ int sp_session_run(const struct sp_options *options)
 		s.start = sp_now();
 		s.next_check = s.start;
 		s.next_minute = s.start;
+		s.next_second = s.start + SECOND;
 		r = sp_session_start_targets(&s);
 		if (r < 0 && s.command && sp_command_ended(s.command))
 			status = sp_command_status(s.command);

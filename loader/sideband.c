@@ -33,6 +33,7 @@ struct record {
 struct cpu_ring {
 	int fd;
 	struct perf_event_mmap_page *page; /* NULL for a CPU that is not online */
+	uint64_t enabled;		   /* ns, when it was looked at last */
 };
 
 struct sp_sideband {
@@ -60,6 +61,7 @@ static int open_ring(struct sp_sideband *s, unsigned cpu)
 		.sample_id_all = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
 		.watermark = 1, /* of bytes: a number of events counts samples alone */
 		.wakeup_watermark = 1,
 	};
@@ -75,6 +77,7 @@ static int open_ring(struct sp_sideband *s, unsigned cpu)
 	if (page == MAP_FAILED)
 		return -errno;
 	s->rings[cpu].page = page;
+	s->rings[cpu].enabled = 0;
 	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
@@ -257,16 +260,47 @@ bool sp_sideband_has_more(const struct sp_sideband *s)
 	return s->queued;
 }
 
+static void close_ring(struct sp_sideband *s, unsigned cpu)
+{
+	if (s->rings[cpu].page)
+		munmap(s->rings[cpu].page, (PAGES + 1) * s->page_bytes);
+	if (s->rings[cpu].fd >= 0)
+		close(s->rings[cpu].fd);
+	s->rings[cpu].page = NULL;
+	s->rings[cpu].fd = -1;
+}
+
+/* The event of a CPU that was taken off does not run any more, also when the CPU has come back. */
+static bool runs(struct cpu_ring *ring)
+{
+	uint64_t now[2]; /* count, time enabled */
+	bool runs = read(ring->fd, now, sizeof(now)) == sizeof(now) && now[1] > ring->enabled;
+
+	if (runs)
+		ring->enabled = now[1];
+	return runs;
+}
+
+void sp_sideband_check(struct sp_sideband *s, void (*on_back)(void *arg, unsigned cpu))
+{
+	for (unsigned cpu = 0; cpu < s->cpus; cpu++) {
+		if (s->rings[cpu].page && runs(&s->rings[cpu]))
+			continue;
+		take_ring(s, cpu);
+		close_ring(s, cpu);
+		if (open_ring(s, cpu) < 0)
+			close_ring(s, cpu);
+		if (s->rings[cpu].page)
+			on_back(s->arg, cpu);
+	}
+}
+
 void sp_sideband_free(struct sp_sideband *s)
 {
 	if (!s)
 		return;
-	for (unsigned cpu = 0; cpu < s->cpus; cpu++) {
-		if (s->rings[cpu].page)
-			munmap(s->rings[cpu].page, (PAGES + 1) * s->page_bytes);
-		if (s->rings[cpu].fd >= 0)
-			close(s->rings[cpu].fd);
-	}
+	for (unsigned cpu = 0; cpu < s->cpus; cpu++)
+		close_ring(s, cpu);
 	for (size_t i = 0; i < s->queued; i++)
 		free((char *)s->queue[i].map.path);
 	free(s->queue);

@@ -38,6 +38,9 @@ int sp_sideband_fd(const struct sp_sideband *sideband);
 bool sp_sideband_has_more(const struct sp_sideband *sideband);
 /* Hands out what came before @until (ns, CLOCK_MONOTONIC), in order of time. */
 int sp_sideband_drain(struct sp_sideband *sideband, uint64_t until);
+/* Now and then: begins anew on CPUs that were taken off and have come back, or are new, and tells of
+ * each. What happened there meanwhile is unknown. */
+void sp_sideband_check(struct sp_sideband *sideband, void (*on_back)(void *arg, unsigned cpu));
 void sp_sideband_free(struct sp_sideband *sideband);
 
 #endif
