@@ -11,6 +11,7 @@ gives. Tools that are missing skip their tests.
 import http.server
 import os
 import pathlib
+import random
 import re
 import shutil
 import subprocess
@@ -150,6 +151,28 @@ class Plain(unittest.TestCase):
 
     def test_sections(self):
         self.check("gcc", "-gdwarf-4", "-Os", "-ffunction-sections", link=["-Wl,--gc-sections"])
+
+
+class Large(unittest.TestCase):
+    """So many addresses of a program so large that several processes share them out."""
+
+    def test_many_addresses(self):
+        need("llvm-symbolizer", "readelf")
+        program = os.environ["SP_LARGE_PROGRAM"]
+        if ".debug_line" not in run("readelf", "-SW", program):
+            self.skipTest("built without debug information")
+        text = re.search(r"\.text +PROGBITS +(\w+) +\w+ +(\w+)", run("readelf", "-SW", program))
+        low, size = (int(number, 16) for number in text.groups())
+        wanted = [hex(a) for a in random.Random(20).sample(range(low, low + size), min(20000, size))]
+        one, several = (Known(program, wanted, "--jobs", jobs) for jobs in ("1", "5"))
+        self.assertEqual(one.chains, several.chains)
+        self.assertIn(": lines from", several.said)
+        said = run("llvm-symbolizer", "--no-demangle", "--addresses", "--functions=linkage", "--inlines",
+                   "-e", program, input="\n".join(wanted).encode())
+        judged = chains_of(re.sub(r"^(.*:\d+):\d+$", r"\1", said, flags=re.M))
+        self.assertEqual(len(judged), len(wanted))
+        for address, ours, theirs in zip(wanted, several.chains, judged):
+            self.assertEqual([where(p) for _, p in ours], [where(p) for _, p in theirs], address)
 
 
 class Forms(unittest.TestCase):
