@@ -5,6 +5,7 @@
 #include "userspace/analysis/symbol_task.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,8 +204,7 @@ static int start_worker(struct sp_symbol_task *task, const char *const *paths, s
 		.debug_path = options->debug_path,
 		.addresses = task->module->pending,
 		.n = (uint32_t)task->module->n_pending,
-		.share = {task->module->parts, task->module->next_chunk,
-			  options->raw_names},
+		.share = {task->module->parts, task->module->next_chunk, options->raw_names},
 		.keep_clones = options->keep_clones,
 		.raw_names = options->raw_names,
 		.at_once = options->jobs,
@@ -251,9 +251,32 @@ int sp_symbol_task_hear(struct sp_symbol_task *task)
 	return sp_worker_feed(&task->reader, bytes, (size_t)n, &sink) < 0 ? -EBADMSG : 1;
 }
 
+time_t sp_symbol_task_idle_s(struct sp_symbol_task *task)
+{
+	time_t now = (time_t)(sp_symbols_now_ns() / 1000000000u);
+	unsigned long user = 0, system = 0;
+	char path[32], text[1024] = "", state = '?', *end;
+	sp_cleanup(sp_closep) int fd = -1;
+
+	if (now - task->heard < 1)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)task->child.pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* The name, which may be anything, ends at the last parenthesis. */
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 || !(end = strrchr(text, ')')) ||
+	    sscanf(end + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &state, &user,
+		   &system) != 3)
+		return 0;
+	if (state != 'S' || user + system != task->cpu || task->worked < task->heard) {
+		task->worked = now;
+		task->cpu = user + system;
+	}
+	return now - task->worked;
+}
+
 int sp_symbol_task_end(struct sp_symbol_task *task, const char *trouble)
 {
-	char reason[128];
+	char reason[192];
 	int status = sp_child_end(&task->child, trouble != NULL), r = 0;
 
 	if (!task->reader.finished) {

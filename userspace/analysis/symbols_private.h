@@ -66,6 +66,7 @@ struct sp_symbols {
 	size_t done, total;   /* addresses */
 	uint64_t fetch_until; /* CLOCK_MONOTONIC, 0: no server was asked yet */
 	bool ran_out_of_time;
+	bool waited_in_vain; /* for a worker that slept: the next one is waited for less */
 	const char *unknown_text;
 	struct sp_frame unknown_frame;
 	struct sp_symbol unknown;
@@ -73,6 +74,8 @@ struct sp_symbols {
 
 /* For qsort and bsearch of addresses, and of structs that begin with one. */
 int sp_symbols_compare_addresses(const void *a, const void *b);
+/* Leaves in pending, sorted, what is neither doubled nor known. */
+void sp_symbols_sift_pending(struct sp_symbols_file *file);
 /* Builds the index anew, after entries were added. */
 int sp_symbols_index_entries(struct sp_symbols_file *file);
 /* NULL if the address was not resolved. */

@@ -24,6 +24,8 @@
 
 #define MAX_TASKS SP_SYMBOLS_MAX_JOBS
 #define MAX_FETCHES 32
+#define IDLE_S 5
+#define IDLE_AGAIN_S 1
 #define PART_ADDRESSES 400     /* fewer are not worth another process */
 #define GRACE_NS 1000000000ull /* after the deadline, for servers' processes to tidy up */
 
@@ -231,14 +233,27 @@ static int start_more(struct work *work)
 	return r;
 }
 
+/* Seconds that a worker may sleep. Many files that never answer cost little more than one. */
+static time_t idle_limit(const struct sp_symbols *symbols)
+{
+	unsigned int limit_s = symbols->waited_in_vain ? IDLE_AGAIN_S : IDLE_S;
+
+	return (time_t)(limit_s < symbols->options.patience_s ? limit_s
+							      : symbols->options.patience_s);
+}
+
 static int attend_task(struct work *work, size_t i, bool ready)
 {
 	struct sp_symbol_task *task = &work->tasks[i];
 	const char *trouble = NULL;
 	int r = ready ? sp_symbol_task_hear(task) : 1;
 
-	if (r == 1 && (time_t)(sp_symbols_now_ns() / 1000000000u) - task->heard >
-			      (time_t)work->symbols->options.patience_s)
+	if (r == 1 && sp_symbol_task_idle_s(task) >= idle_limit(work->symbols)) {
+		work->symbols->waited_in_vain = true;
+		trouble = "given up: waiting for its debug information took too long; is its debug "
+			  "file a FIFO, or on a server that does not answer?";
+	} else if (r == 1 && (time_t)(sp_symbols_now_ns() / 1000000000u) - task->heard >
+				     (time_t)work->symbols->options.patience_s)
 		trouble = "given up: reading its debug information took too long";
 	else if (r < 0)
 		trouble = "reading its debug information went wrong";
@@ -290,52 +305,6 @@ static int attend(struct work *work)
 	return result;
 }
 
-/* Byte by byte from the lowest; bytes that are the same in all, which most are, cost one look.
- * Nobody works yet while this is done. */
-static void sort_addresses(uint64_t *addresses, size_t n)
-{
-	sp_cleanup(sp_freep) uint64_t *other = malloc(n * sizeof(*other));
-	uint64_t *from = addresses, *to = other;
-
-	if (n < 256 || !other) {
-		qsort(addresses, n, sizeof(*addresses), sp_symbols_compare_addresses);
-		return;
-	}
-	for (unsigned int shift = 0; shift < 64; shift += 8) {
-		size_t starts[257] = {0};
-		uint64_t *swapped = to;
-
-		for (size_t i = 0; i < n; i++)
-			starts[(from[i] >> shift & 0xff) + 1]++;
-		if (starts[(from[0] >> shift & 0xff) + 1] == n)
-			continue;
-		for (size_t i = 1; i < 257; i++)
-			starts[i] += starts[i - 1];
-		for (size_t i = 0; i < n; i++)
-			to[starts[from[i] >> shift & 0xff]++] = from[i];
-		to = from;
-		from = swapped;
-	}
-	if (from != addresses)
-		memcpy(addresses, from, n * sizeof(*addresses));
-}
-
-/* Leaves in pending, sorted, what is neither doubled nor known. */
-static void sift_pending(struct sp_symbols_file *module)
-{
-	size_t kept = 0;
-
-	if (module->n_pending)
-		sort_addresses(module->pending, module->n_pending);
-	for (size_t i = 0; i < module->n_pending; i++) {
-		if (kept && module->pending[kept - 1] == module->pending[i])
-			continue;
-		if (!sp_symbols_entry_find(module, module->pending[i]))
-			module->pending[kept++] = module->pending[i];
-	}
-	module->n_pending = kept;
-}
-
 /* Ends what still runs, after a failure or at the limit of time. */
 static void stop_all(struct work *work)
 {
@@ -369,7 +338,7 @@ int sp_symbols_resolve(struct sp_symbols *symbols)
 	symbols->ran_out_of_time = false;
 	symbols->done = symbols->total = 0;
 	for (size_t i = 0; i < symbols->n_modules && r == 0; i++) {
-		sift_pending(&symbols->modules[i]);
+		sp_symbols_sift_pending(&symbols->modules[i]);
 		symbols->total += symbols->modules[i].n_pending;
 		if (symbols->modules[i].n_pending)
 			r = begin_reading(symbols, &symbols->modules[i]);
