@@ -9,10 +9,10 @@
  * stacks, pass address − 1: the call, not what follows it.
  *
  * Cost: each distinct address is looked up once, each compilation unit is read once. Memory: about
- * 24 bytes an address, and each distinct text once. Each module is read in a child process of its
+ * 32 bytes an address and 32 for each of its functions, and each distinct text once. Each module is read in a child process of its
  * own, several at a time; files are never trusted: one that is damaged, changed, gone or hostile
  * gives unknown addresses and a reason, never a failure. A module with many addresses is read by
- * several processes, each of which has a part of them.
+ * several processes, which share out its units.
  *
  * Separate debug files are found by build-id (DIR/.build-id/xx/….debug) and by name
  * (.gnu_debuglink, whose checksum must fit). The network is used only if debuginfod is asked for;
