@@ -89,13 +89,28 @@ static int link_child(struct sp_calltree *tree, uint32_t node, uint32_t child)
 	return r;
 }
 
+static bool is_full(const struct sp_calltree *tree)
+{
+	size_t most = tree->options.most_nodes;
+
+	return tree->n >= (most ? most : SP_CALLTREE_MOST_NODES);
+}
+
 /* The child of a node, which may be new. */
 int sp_calltree_descend(struct sp_calltree *tree, uint32_t *node, int key, uint32_t number,
 			enum sp_calltree_kind kind)
 {
-	uint32_t child = find_child(tree, *node, key, number, kind);
 	struct sp_calltree_node *new;
+	uint32_t child;
 
+	if (tree->nodes[*node].kind == SP_CALLTREE_MORE)
+		return 0;
+	child = find_child(tree, *node, key, number, kind);
+	if (child == SP_CALLTREE_NONE && is_full(tree)) {
+		key = KEY_SPECIAL;
+		number = kind = SP_CALLTREE_MORE;
+		child = find_child(tree, *node, key, number, kind);
+	}
 	if (child == SP_CALLTREE_NONE) {
 		if (tree->n >= SP_CALLTREE_NONE - 1)
 			return -E2BIG;
@@ -109,7 +124,7 @@ int sp_calltree_descend(struct sp_calltree *tree, uint32_t *node, int key, uint3
 			.next = SP_CALLTREE_NONE,
 			.function = key == KEY_SPECIAL ? SP_CALLTREE_NONE : number,
 			.kind = (uint8_t)kind,
-			.inlined = true,
+			.inlined = kind != SP_CALLTREE_MORE,
 			.file = "",
 		};
 		if (link_child(tree, *node, child) < 0)
@@ -210,6 +225,8 @@ const char *sp_calltree_name(const struct sp_calltree *tree, uint32_t number)
 		return SP_CALLTREE_NO_REGION;
 	case SP_CALLTREE_TRUNCATED:
 		return "[truncated]";
+	case SP_CALLTREE_MORE:
+		return "[more]";
 	default:
 		return node->function == SP_CALLTREE_NONE
 			       ? "[unknown]"
@@ -245,6 +262,8 @@ const char *sp_calltree_kind_name(const struct sp_calltree *tree, uint32_t numbe
 		return "unknown";
 	case SP_CALLTREE_TRUNCATED:
 		return "truncated";
+	case SP_CALLTREE_MORE:
+		return "more";
 	default:
 		return node->inlined ? "inlined" : "function";
 	}
@@ -253,4 +272,14 @@ const char *sp_calltree_kind_name(const struct sp_calltree *tree, uint32_t numbe
 uint64_t sp_calltree_left_out(const struct sp_calltree *tree)
 {
 	return tree->left_out;
+}
+
+uint64_t sp_calltree_beyond(const struct sp_calltree *tree)
+{
+	uint64_t samples = 0;
+
+	for (size_t i = 0; i < tree->n; i++)
+		if (tree->nodes[i].kind == SP_CALLTREE_MORE)
+			samples += tree->nodes[i].samples;
+	return samples;
 }

@@ -6,7 +6,8 @@
  * stacks must outlive the tree. Nodes stand in an array, parents before their children; the first
  * is the root, which has all samples.
  *
- * Memory: some 60 bytes a node; a node is a path of functions that was seen.
+ * Memory: 72 bytes a node; a node is a path of functions that was seen. Beyond `most_nodes`, samples of
+ * new paths count for a node "[more]" where they leave the known ones: no sum changes.
  */
 #ifndef SP_ANALYSIS_CALLTREE_H
 #define SP_ANALYSIS_CALLTREE_H
@@ -19,6 +20,7 @@
 
 #define SP_CALLTREE_NONE UINT32_MAX
 #define SP_CALLTREE_MAX_DEPTH 4096u /* nodes on a path; what is further in counts for the last */
+#define SP_CALLTREE_MOST_NODES (4u << 20)
 #define SP_CALLTREE_NO_REGION "(no region)"
 
 enum sp_calltree_kind {
@@ -30,6 +32,7 @@ enum sp_calltree_kind {
 	SP_CALLTREE_NO_NAME,   /* "[libfoo.so]", "[jit]" */
 	SP_CALLTREE_UNKNOWN,   /* callers are missing: "[unknown]" */
 	SP_CALLTREE_TRUNCATED, /* callers were too many: "[truncated]" */
+	SP_CALLTREE_MORE,      /* paths beyond the limit: "[more]" */
 };
 
 struct sp_calltree_options {
@@ -41,6 +44,7 @@ struct sp_calltree_options {
 	 * given: all. */
 	const char *const *only;
 	size_t n_only;
+	size_t most_nodes; /* 0: SP_CALLTREE_MOST_NODES; at worst twice as many are made */
 };
 
 struct sp_calltree_node {
@@ -77,9 +81,11 @@ const char *sp_calltree_name(const struct sp_calltree *tree, uint32_t node);
 /* Path of the file that the function is in, "" unknown or none. */
 const char *sp_calltree_module(const struct sp_calltree *tree, uint32_t node);
 /* Name of a node's kind as machines read it: "all", "region", "function", "inlined", "kernel",
- * "no name", "unknown", "truncated". */
+ * "no name", "unknown", "truncated", "more". */
 const char *sp_calltree_kind_name(const struct sp_calltree *tree, uint32_t node);
 /* Samples of rows that the option `only` left out. */
 uint64_t sp_calltree_left_out(const struct sp_calltree *tree);
+/* Samples in nodes "[more]". */
+uint64_t sp_calltree_beyond(const struct sp_calltree *tree);
 
 #endif

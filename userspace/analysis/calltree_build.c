@@ -48,10 +48,11 @@ static int enter_frame(struct sp_calltree *tree, struct path *path,
 	struct sp_calltree_node *node = &tree->nodes[path->node];
 	int r = 0;
 
+	if (node->kind == SP_CALLTREE_MORE)
+		return 0;
 	if (function->probe && node->kind == kind && node->function == frame->function) {
 		/* The probes call each other: one node, always. */
-	} else if (tree->options.fold && node->kind == kind &&
-		   node->function == frame->function) {
+	} else if (tree->options.fold && node->kind == kind && node->function == frame->function) {
 		if (++path->run > node->folded)
 			node->folded = path->run;
 	} else if (path->depth < SP_CALLTREE_MAX_DEPTH) {
@@ -65,6 +66,8 @@ static int enter_frame(struct sp_calltree *tree, struct path *path,
 	if (r < 0)
 		return r;
 	node = &tree->nodes[path->node];
+	if (node->kind == SP_CALLTREE_MORE)
+		return 0;
 	node->inlined = node->inlined && frame->inlined;
 	sp_calltree_vote_line(node, frame->file, frame->line, samples);
 	return 0;
@@ -243,11 +246,19 @@ static int enter_copy(struct sp_calltree *turned, uint32_t *at, const struct sp_
 	uint32_t number;
 	int key = sp_calltree_key_of(from, &number);
 	struct sp_calltree_node *node;
-	int r = sp_calltree_descend(turned, at, key, number, (enum sp_calltree_kind)from->kind);
+	int r;
+
+	if (turned->nodes[*at].kind == SP_CALLTREE_MORE)
+		return 0;
+	r = sp_calltree_descend(turned, at, key, number, (enum sp_calltree_kind)from->kind);
 
 	if (r < 0)
 		return r;
 	node = &turned->nodes[*at];
+	if (node->kind == SP_CALLTREE_MORE && from->kind != SP_CALLTREE_MORE) {
+		node->samples += samples;
+		return 0;
+	}
 	node->inlined = node->inlined && from->inlined;
 	node->several |= from->several;
 	if (from->folded > node->folded)
@@ -289,6 +300,8 @@ int sp_calltree_turn(const struct sp_calltree *tree, struct sp_calltree **ret_tu
 	struct sp_calltree *turned = sp_calltree_alloc(tree->stacks);
 	int r = turned ? 0 : -ENOMEM;
 
+	if (r == 0)
+		turned->options.most_nodes = tree->options.most_nodes;
 	for (size_t i = 0; r == 0 && i < tree->n; i++)
 		if (tree->nodes[i].self)
 			r = turn_node(tree, turned, (uint32_t)i);

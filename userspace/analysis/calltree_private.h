@@ -25,8 +25,8 @@ struct sp_calltree {
 
 /* A tree with its root alone; NULL without memory. */
 struct sp_calltree *sp_calltree_alloc(const struct sp_stacks *stacks);
-/* Goes from a node to its child, which may be new. @number: of a function, of a region, or @kind.
- * -ENOMEM, -E2BIG. */
+/* Goes from a node to its child, which may be new; where there are too many nodes, to "[more]", from
+ * which there is no way on. @number: of a function, of a region, or @kind. -ENOMEM, -E2BIG. */
 int sp_calltree_descend(struct sp_calltree *tree, uint32_t *node, int key, uint32_t number,
 			enum sp_calltree_kind kind);
 /* What a node was found by. */

@@ -155,6 +155,7 @@ static const char *colour_of(const struct sp_calltree_node *node)
 	case SP_CALLTREE_NO_NAME:
 	case SP_CALLTREE_UNKNOWN:
 	case SP_CALLTREE_TRUNCATED:
+	case SP_CALLTREE_MORE:
 		return "\033[2m";
 	default:
 		return "";

@@ -151,6 +151,40 @@ static void test_turn(const char *path)
 	sp_symbols_free(symbols);
 }
 
+/* Beyond the most nodes, no sample is lost and none counts twice. */
+static void test_more(const char *path)
+{
+	struct sp_symbols *symbols = new_symbols();
+	struct sp_stacks *stacks = read_stacks(path, symbols, 0);
+
+	for (size_t most = 1; most < 8; most++) {
+		struct sp_calltree_options few = {.most_nodes = most};
+		struct sp_calltree *trees[2] = {0};
+
+		CHECK_NUMBER(sp_calltree_new(stacks, &few, &trees[0]), 0);
+		CHECK_NUMBER(sp_calltree_turn(trees[0], &trees[1]), 0);
+		CHECK(sp_calltree_beyond(trees[0]) > 0);
+		for (int k = 0; k < 2; k++) {
+			const struct sp_calltree_node *root = sp_calltree_node(trees[k], 0);
+			uint64_t own = 0, children = 0;
+
+			for (size_t i = 0; i < sp_calltree_n(trees[k]); i++)
+				own += sp_calltree_node(trees[k], (uint32_t)i)->self;
+			for (uint32_t i = root->first_child; i != SP_CALLTREE_NONE;
+			     i = sp_calltree_node(trees[k], i)->next)
+				children += sp_calltree_node(trees[k], i)->samples;
+			CHECK(sp_calltree_n(trees[k]) <= 2 * most);
+			CHECK_NUMBER(root->samples, STACKS + 1);
+			CHECK_NUMBER(children, STACKS + 1);
+			if (k == 0)
+				CHECK_NUMBER(own, STACKS + 1);
+			sp_calltree_free(trees[k]);
+		}
+	}
+	sp_stacks_free(stacks);
+	sp_symbols_free(symbols);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2 || make(argv[1]) < 0) {
@@ -158,6 +192,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	test_limit(argv[1]);
+	test_more(argv[1]);
 	test_long(argv[1]);
 	test_turn(argv[1]);
 	return check_result();
