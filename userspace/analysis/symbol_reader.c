@@ -133,28 +133,38 @@ static int take_message(struct sp_worker_reader *reader, const struct sp_symbol_
 	}
 }
 
-static int append(struct sp_worker_reader *reader, const void *bytes, size_t size)
+/* With room for one byte more, which ends a text. */
+unsigned char *sp_worker_room(struct sp_worker_reader *reader, size_t size)
 {
 	if (reader->used + size >= reader->capacity) {
 		size_t capacity = (reader->used + size + 1) * 2;
 		unsigned char *grown = realloc(reader->buffer, capacity);
 
 		if (!grown)
-			return -ENOMEM;
+			return NULL;
 		reader->buffer = grown;
 		reader->capacity = capacity;
 	}
-	memcpy(reader->buffer + reader->used, bytes, size);
-	reader->used += size;
-	return 0;
+	return reader->buffer + reader->used;
 }
 
 int sp_worker_feed(struct sp_worker_reader *reader, const void *bytes, size_t size,
 		   const struct sp_symbol_sink *sink)
 {
-	size_t at = 0;
-	int r = append(reader, bytes, size);
+	unsigned char *room = sp_worker_room(reader, size);
 
+	if (!room)
+		return -ENOMEM;
+	memcpy(room, bytes, size);
+	return sp_worker_take(reader, size, sink);
+}
+
+int sp_worker_take(struct sp_worker_reader *reader, size_t size, const struct sp_symbol_sink *sink)
+{
+	size_t at = 0;
+	int r = 0;
+
+	reader->used += size;
 	while (r == 0 && reader->used - at >= sizeof(struct sp_worker_header)) {
 		struct sp_worker_header header;
 

@@ -16,7 +16,8 @@
 #include "userspace/base/cleanup.h"
 #include "userspace/base/block.h"
 
-#define LEAST_BYTES (8u << 10) /* of a chunk of frames; each is twice the one before */
+#define READ_BYTES (256u << 10) /* at a time, at most */
+#define LEAST_BYTES (8u << 10)	/* of a chunk of frames; each is twice the one before */
 
 _Static_assert(LEAST_BYTES >= sizeof(struct sp_symbols_frames) +
 				      SP_WORKER_MAX_FRAMES * sizeof(struct sp_frame),
@@ -121,7 +122,7 @@ static int take_place(void *context, const struct sp_worker_place *sent)
 {
 	struct sp_symbol_task *task = context;
 	struct sp_symbols_file *module = task->module;
-	struct sp_symbol *place = &module->places[sent->index];
+	struct sp_symbol *place = &module->places[sent->index].symbol;
 	uint32_t n = sent->link != SP_WORKER_NONE ? task->links[sent->link].depth
 						  : sent->file != SP_WORKER_NONE;
 	const struct sp_symbol_link *link;
@@ -240,15 +241,18 @@ int sp_symbol_task_start(struct sp_symbols *symbols, struct sp_symbols_file *mod
 int sp_symbol_task_hear(struct sp_symbol_task *task)
 {
 	struct sp_symbol_sink sink = sink_of(task);
-	char bytes[64 << 10];
-	ssize_t n = read(task->child.fd, bytes, sizeof(bytes));
+	unsigned char *bytes = sp_worker_room(&task->reader, READ_BYTES);
+	ssize_t n;
 
+	if (!bytes)
+		return -ENOMEM;
+	n = read(task->child.fd, bytes, READ_BYTES);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 1 : -errno;
 	if (n == 0)
 		return 0;
 	task->heard = (time_t)(sp_symbols_now_ns() / 1000000000u);
-	return sp_worker_feed(&task->reader, bytes, (size_t)n, &sink) < 0 ? -EBADMSG : 1;
+	return sp_worker_take(&task->reader, (size_t)n, &sink) < 0 ? -EBADMSG : 1;
 }
 
 time_t sp_symbol_task_idle_s(struct sp_symbol_task *task)

@@ -91,6 +91,10 @@ struct sp_worker_reader {
 /* Takes the next bytes. -EBADMSG for what no worker sends, -ENOMEM, or what the sink said. */
 int sp_worker_feed(struct sp_worker_reader *reader, const void *bytes, size_t size,
 		   const struct sp_symbol_sink *sink);
+/* The same without a copy: where @size bytes can be read to (NULL without memory), and so many of
+ * them that were. */
+unsigned char *sp_worker_room(struct sp_worker_reader *reader, size_t size);
+int sp_worker_take(struct sp_worker_reader *reader, size_t size, const struct sp_symbol_sink *sink);
 void sp_worker_reader_done(struct sp_worker_reader *reader);
 
 /* ---- running ---- */

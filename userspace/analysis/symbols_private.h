@@ -51,9 +51,9 @@ struct sp_symbols_file {
 	struct sp_symbols_frames *frames; /* of all entries */
 	/* While resolving. */
 	enum sp_symbols_step step;
-	struct sp_symbol *places;      /* one for each pending address */
-	unsigned int parts, next_part; /* so many workers share the addresses */
-	_Atomic uint32_t *next_chunk;  /* that they take; shared memory, NULL for one worker */
+	struct sp_symbols_entry *places; /* one for each pending address */
+	unsigned int parts, next_part;	 /* so many workers share the addresses */
+	_Atomic uint32_t *next_chunk;	 /* that they take; shared memory, NULL for one worker */
 	size_t answered;
 	unsigned int running;
 };

@@ -20,7 +20,6 @@
 #include "userspace/analysis/symbols_private.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
-#include "userspace/base/block.h"
 
 #define MAX_TASKS SP_SYMBOLS_MAX_JOBS
 #define MAX_FETCHES 32
@@ -88,22 +87,27 @@ static int merge_places(struct sp_symbols_file *module)
 {
 	size_t total = module->n_entries + module->n_pending, at = total;
 	size_t old = module->n_entries, new = module->n_pending;
-	struct sp_symbols_entry *grown = reallocarray(module->entries, total, sizeof(*grown));
+	struct sp_symbols_entry *grown;
 
 	module->step = SP_STEP_DONE;
-	if (!grown)
-		return -ENOMEM;
-	sp_block_prefault(grown + old, new * sizeof(*grown));
+	for (size_t i = 0; i < new; i++)
+		module->places[i].address = module->pending[i];
+	if (old) {
+		grown = reallocarray(module->entries, total, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		while (new)
+			grown[--at] =
+				old && grown[old - 1].address > module->places[new - 1].address
+					? grown[--old]
+					: module->places[--new];
+	} else {
+		free(module->entries);
+		grown = module->places;
+		module->places = NULL;
+	}
 	module->entries = grown;
 	module->n_entries = total;
-	while (new) {
-		if (old && grown[old - 1].address > module->pending[new - 1]) {
-			grown[--at] = grown[--old];
-			continue;
-		}
-		new --;
-		grown[--at] = (struct sp_symbols_entry){module->pending[new], module->places[new]};
-	}
 	drop_places(module);
 	module->n_pending = 0;
 	return sp_symbols_index_entries(module);
