@@ -81,7 +81,7 @@ def usage(into):
             (["--max-disk-use", "101", "--", "true"], ["--max-disk-use wants 1 to 100"]),
             (["--ring-size", "1", "--", "true"], ["--ring-size wants 4K to 1G"]),
             (["-o", "", "--", "true"], ["-o wants a directory"]),
-            (["--stacks", "deep", "--", "true"], ["--stacks wants eh, fp, dwarf, leaf or none", "deep"]),
+            (["--stacks", "deep", "--", "true"], ["--stacks wants eh, fp, dwarf[,BYTES], leaf or none", "deep"]),
             (["--stacks", "eh,16K", "--", "true"], ["only --stacks dwarf takes a size", "eh,16K"]),
             (["--stacks", "dwarf,10000", "--", "true"], ["a power of two from 512 to 64K", "10000"]),
             (["--stacks", "dwarf,128K", "--", "true"], ["a power of two from 512 to 64K", "128K"]),
@@ -117,7 +117,7 @@ def stripped(into):
     equal(run(["strip", "--strip-all", program]).returncode, 0, "status of strip")
     done = trace("-o", into / "out", "--", program, "fork")
     equal(done.returncode, 0, "status")
-    equal(Profile(into / "out/family_rank00000.h5").count(), {"child": 1001, "around fork": 1}, "calls")
+    equal(Profile(into / "out/family_rank00000.h5").count(), {"child": 1001, "around fork": 2}, "calls")
 
 
 def listing(into):

@@ -14,6 +14,8 @@ need_root()
 need_scope_profiler()
 from recording import Profile
 
+BEGAN_BEFORE = 1 << 5
+
 FAMILY = str(PROGRAMS / "family")
 CLOSED_BY_EXIT, CLOSED_BY_EXEC = 2, 4
 
@@ -95,9 +97,11 @@ def shells_and_words(into):
 def fork(into):
     profile, _ = play(into, "fork")
     counts = profile.count()
-    equal(counts, {"child": 1001, "around fork": 1}, "calls")
+    # The child was born inside of its parent's call, and ended it for itself.
+    equal(counts, {"child": 1001, "around fork": 2}, "calls")
     pids = {int(t): int((profile.tid == t).sum()) for t in profile.threads if (profile.tid == t).any()}
-    equal(sorted(pids.values()), [2, 1000], "calls of parent and child")
+    equal(sorted(pids.values()), [2, 1001], "calls of parent and child")
+    equal(sorted(profile.flags.tolist())[-2:], [0, BEGAN_BEFORE], "flags")
     equal(len(profile.processes), 2, "processes")
 
 
