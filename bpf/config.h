@@ -48,7 +48,7 @@ struct sp_control {
 	__u32 names;	 /* run-time names so far */
 	__s32 live;	 /* lanes that have not ended */
 	__u32 copy_when_late; /* with SP_STACKS_EH, copy stacks for which tables come too late */
-	__u32 reserved;
+	__u32 losses; /* 1: something was lost since the loader set it to 0 */
 };
 
 enum {
@@ -103,5 +103,19 @@ struct sp_loss_count {
 	__u64 count;
 	__u64 first, last; /* ns */
 };
+
+#define SP_LOSS_PLACES 16384 /* a power of two */
+
+/* Losses of a cause on a CPU, of one thread (lane) and region (site). */
+struct sp_loss_place {
+	__u64 what;  /* SP_LOSS_WHAT(); 0 free */
+	__u64 where; /* lane << 32 | site; 0 is unknown */
+	struct sp_loss_count loss;
+};
+
+#define SP_LOSS_WHAT(cause, cpu) (1ull << 63 | (__u64)(cause) << 32 | (cpu))
+#define SP_LOSS_WHAT_CAUSE(what) ((__u32)((what) >> 32 & 0x7fffffff))
+#define SP_LOSS_WHAT_CPU(what) ((__u32)(what))
+#define SP_LOSS_CLAIMED 1 /* in `what`: being made */
 
 #endif

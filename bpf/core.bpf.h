@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
  *
- * core.bpf.h - maps, counters of loss, rings and lanes: what all programs share.
+ * core.bpf.h - maps, rings and lanes: what all programs share.
  *
  * Invariants: a thread is traced if and only if it has a lane. Whatever cannot be recorded is counted
- * by lose(). uprobe programs can be preempted and migrated at any point, so there is no per-CPU
+ * by lose() (bpf/losses.bpf.h). uprobe programs can be preempted and migrated at any point, so there is no per-CPU
  * scratch memory, and shared counters are changed atomically.
  */
 #ifndef SP_BPF_CORE_H
@@ -159,37 +159,10 @@ struct {
 	__type(value, __u32);
 } targets SEC(".maps");
 
-/* By CPU, then cause. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct sp_loss_count);
-} losses SEC(".maps");
-
 const volatile struct sp_config config;
 struct sp_control control;
 
-static __noinline int lose(__u32 cause, __u64 count)
-{
-	__u32 key = bpf_get_smp_processor_id() * SP_LOSS_MAX + cause;
-	struct sp_loss_count *loss = bpf_map_lookup_elem(&losses, &key);
-	__u64 now = bpf_ktime_get_ns();
-
-	if (!loss)
-		return 0;
-	if (!loss->first)
-		loss->first = now;
-	loss->last = now;
-	__sync_fetch_and_add(&loss->count, count);
-	return 0;
-}
-
-/* The same of a thread and of a region, where they are known (0: not). */
-sp_inline void lose_at(__u32 cause, __u32 lane, __u32 site, __u64 count)
-{
-	lose(cause, count);
-}
+#include "bpf/losses.bpf.h"
 
 sp_inline struct stack *near_stack(__u32 tid)
 {
@@ -219,7 +192,7 @@ static __noinline struct stack *make_stack(struct task_struct *task, struct lane
 	if (!st || __sync_val_compare_and_swap(&st->task, 0, (__u64)task) != 0)
 		st = bpf_task_storage_get(&far_stacks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!st) {
-		lose(SP_LOSS_STORAGE, 1);
+		lose_at(SP_LOSS_STORAGE, lane->lane, 0, 1);
 		return NULL;
 	}
 	st->depth = 0;
@@ -274,7 +247,7 @@ static __noinline int announce(struct task_struct *task, struct lane *lane, __u3
 		return 0;
 	rec = bpf_ringbuf_reserve(&control_ring, sizeof(*rec), 0);
 	if (!rec) {
-		lose(SP_LOSS_CONTROL_RING_FULL, 1);
+		lose_at(SP_LOSS_CONTROL_RING_FULL, lane->lane, 0, 1);
 		return 0;
 	}
 	__builtin_memset(rec, 0, sizeof(*rec));

@@ -156,6 +156,11 @@ static const struct {
 				     "a BPF program was still running on that CPU"},
 	[SP_LOSS_STACK_UNREADABLE] = {"stack unreadable", "the sample is kept without its stack"},
 	[SP_LOSS_DISK] = {"not written", "the disk was full or refused the data"},
+	[SP_LOSS_DISK_SAMPLES] = {"sample not written", "the disk was full or refused the data"},
+	[SP_LOSS_DISK_FACTS] = {"record not written",
+				"the disk was full or refused the data: names of threads, regions or "
+				"files may be missing"},
+	[SP_LOSS_THINNED] = {"thinned", "so that it costs less, the program did not fire them"},
 	[SP_LOSS_ARMED_LATE] = {"armed late",
 				"a library that the program opened itself had run before "
 				"its probes were armed: its first regions are missing"},
@@ -166,7 +171,7 @@ static const struct {
 			      "its call had been closed, by the end of one around it or because its "
 			      "function was left"},
 	[SP_LOSS_SAMPLE_THROTTLED] = {"sample not taken",
-				      "the kernel throttled sampling: use a lower -F"},
+				      "the kernel throttled sampling, or came too late: use a lower -F"},
 };
 
 const char *sp_loss_name(unsigned cause)

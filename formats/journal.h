@@ -60,6 +60,13 @@ int sp_journal_writer_new(int fd, struct sp_journal_writer **ret_writer);
  * file is cut back to the last whole block, so that it stays readable. */
 int sp_journal_add(struct sp_journal_writer *writer, unsigned stream, const struct sp_head *event);
 
+/* Called with each event that could not be written, once, with the stream that it was added to. */
+typedef void (*sp_journal_lost_cb)(void *arg, unsigned stream, const struct sp_event *event);
+void sp_journal_on_lost(struct sp_journal_writer *writer, sp_journal_lost_cb cb, void *arg);
+/* A journal keeps some room on the disk in hand, where the file system can do that: a write fails
+ * with -ENOSPC before it is used up. From now on it may be: for what is to be said at the end. */
+void sp_journal_use_reserve(struct sp_journal_writer *writer);
+
 /* Hands all that was added to the kernel. */
 int sp_journal_flush(struct sp_journal_writer *writer);
 

@@ -4,11 +4,16 @@
  *
  * Invariant: what is in the file ends with a whole block after every call, unless the process dies
  * inside write(2); then the reader drops that one block.
+ *
+ * Room on the disk is taken before it is needed, and some of it is kept for the end: the account of
+ * what a full disk cost must not be among what does not fit.
  */
 #include "formats/journal.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -21,9 +26,17 @@ struct stream {
 	uint8_t data[SP_JOURNAL_BLOCK_BYTES];
 };
 
+#define RESERVE (256u << 10) /* bytes that are kept for the end */
+#define STEP (4u << 20)	     /* that are taken at once */
+
 struct sp_journal_writer {
 	int fd;
 	uint64_t bytes, sequence, lost;
+	uint64_t room, limit; /* bytes: taken on the disk, and that the file may have */
+	bool no_room;	      /* the file system cannot take it beforehand */
+	bool ending;	      /* the reserve may be used */
+	sp_journal_lost_cb on_lost;
+	void *on_lost_arg;
 	size_t stream_count;
 	struct stream **streams; /* by number; the recorder's own is at 0, CPU n at n + 1 */
 };
@@ -44,6 +57,56 @@ static int write_all(int fd, const uint8_t *data, size_t bytes)
 	return 0;
 }
 
+static int take_room(struct sp_journal_writer *w, uint64_t bytes)
+{
+	int r;
+
+	do
+		r = fallocate(w->fd, FALLOC_FL_KEEP_SIZE, (off_t)w->room, (off_t)bytes);
+	while (r < 0 && errno == EINTR);
+	if (r < 0)
+		return -errno;
+	w->room += bytes;
+	return 0;
+}
+
+/* Makes sure that @bytes more can be written, and the reserve after them. */
+static int make_room(struct sp_journal_writer *w, size_t bytes)
+{
+	uint64_t wanted = w->bytes + bytes + (w->ending ? 0 : RESERVE);
+	int r;
+
+	if (wanted > w->limit)
+		return w->ending ? 0 : -EFBIG; /* at the very end, what can be written is */
+	if (w->no_room || wanted <= w->room)
+		return 0;
+	r = take_room(w, wanted - w->room > STEP ? wanted - w->room : STEP);
+	if (r == -ENOSPC || r == -EDQUOT)
+		r = take_room(w, wanted - w->room);
+	if (w->ending || r == 0)
+		return 0;
+	w->no_room = r != -ENOSPC && r != -EDQUOT;
+	return w->no_room ? 0 : r;
+}
+
+/* Tells of each event of a block. */
+static void tell_lost(struct sp_journal_writer *w, const uint8_t *at, size_t bytes, uint16_t stream)
+{
+	struct sp_codec_state *codec = calloc(1, sizeof(*codec));
+	char *text = sp_schema_text();
+	struct sp_schema *schema = NULL;
+	struct sp_event event;
+	size_t used;
+
+	if (text && codec && sp_schema_parse(text, strlen(text), &schema, NULL) == 0)
+		for (; bytes && sp_codec_decode(schema, codec, at, bytes, &event, &used) == 0;
+		     at += used, bytes -= used)
+			w->on_lost(w->on_lost_arg, stream, &event);
+	sp_schema_free(schema);
+	free(text);
+	free(codec);
+}
+
 /* @block has room for the header in front of its payload. */
 static int write_block(struct sp_journal_writer *w, uint8_t *block, size_t bytes, uint16_t kind,
 		       uint16_t stream, uint32_t events)
@@ -61,11 +124,18 @@ static int write_block(struct sp_journal_writer *w, uint8_t *block, size_t bytes
 	memcpy(block, &h, sizeof(h));
 	h.crc = sp_crc32c(0, block, bytes);
 	memcpy(block, &h, sizeof(h));
-	r = write_all(w->fd, block, bytes);
+	r = make_room(w, bytes);
+	if (r == 0) {
+		r = write_all(w->fd, block, bytes);
+		if (r < 0 && ftruncate(w->fd, (off_t)w->bytes) == 0) {
+			(void)lseek(w->fd, (off_t)w->bytes, SEEK_SET);
+			w->room = w->bytes;
+		}
+	}
 	if (r < 0) {
 		w->lost += events;
-		if (ftruncate(w->fd, (off_t)w->bytes) == 0)
-			(void)lseek(w->fd, (off_t)w->bytes, SEEK_SET);
+		if (w->on_lost && kind == SP_BLOCK_EVENTS)
+			tell_lost(w, block + sizeof(h), bytes - sizeof(h), stream);
 		return r;
 	}
 	w->bytes += bytes;
@@ -110,6 +180,7 @@ static int write_schema(struct sp_journal_writer *w)
 int sp_journal_writer_new(int fd, struct sp_journal_writer **ret_writer)
 {
 	struct sp_journal_writer *w = calloc(1, sizeof(*w));
+	struct rlimit limit;
 	int r = -ENOMEM;
 
 	if (!w) {
@@ -117,6 +188,9 @@ int sp_journal_writer_new(int fd, struct sp_journal_writer **ret_writer)
 		return r;
 	}
 	w->fd = fd;
+	w->limit = UINT64_MAX;
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+		w->limit = limit.rlim_cur;
 	r = write_all(fd, (const uint8_t *)SP_JOURNAL_MAGIC, 8);
 	w->bytes = 8;
 	if (r == 0)
@@ -209,6 +283,17 @@ int sp_journal_flush(struct sp_journal_writer *w)
 	return first;
 }
 
+void sp_journal_on_lost(struct sp_journal_writer *w, sp_journal_lost_cb cb, void *arg)
+{
+	w->on_lost = cb;
+	w->on_lost_arg = arg;
+}
+
+void sp_journal_use_reserve(struct sp_journal_writer *w)
+{
+	w->ending = true;
+}
+
 uint64_t sp_journal_bytes(const struct sp_journal_writer *w)
 {
 	return w->bytes;
@@ -226,6 +311,8 @@ int sp_journal_writer_free(struct sp_journal_writer *w)
 	if (!w)
 		return 0;
 	r = sp_journal_flush(w);
+	if (w->room > w->bytes && ftruncate(w->fd, (off_t)w->bytes) < 0 && r == 0)
+		r = -errno;
 	for (size_t i = 0; i < w->stream_count; i++)
 		free(w->streams[i]);
 	free(w->streams);

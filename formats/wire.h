@@ -137,10 +137,13 @@ enum sp_loss_cause {
 	SP_LOSS_NAME_UNREADABLE = 9,   /* run-time names that could not be read at first use */
 	SP_LOSS_PROGRAM_SKIPPED = 10,  /* BPF program runs that the kernel skipped */
 	SP_LOSS_STACK_UNREADABLE = 11, /* samples whose stack could not be read */
-	SP_LOSS_DISK = 12,	       /* events that could not be written */
+	SP_LOSS_DISK = 12,	       /* calls that could not be written */
 	SP_LOSS_SAMPLE_THROTTLED = 13, /* samples that the kernel did not take */
 	SP_LOSS_ARMED_LATE = 14,       /* files that ran before their probes were armed */
 	SP_LOSS_STACK_COPY = 15,       /* copies of a sample's stack */
+	SP_LOSS_DISK_SAMPLES = 16,     /* samples that could not be written */
+	SP_LOSS_DISK_FACTS = 17,       /* other events that could not be written */
+	SP_LOSS_THINNED = 18,	       /* calls that the program was told to skip */
 	SP_LOSS_LATE_END = 19,	       /* ends of calls that were closed before, by an outer end or unwinding */
 	SP_LOSS_MAX = 32, /* room for causes to come */
 };

@@ -32,7 +32,8 @@ struct sp_bpf {
 	int *sample_rings;		 /* by CPU */
 	uint64_t *calls;		 /* mapped: the queues of all CPUs */
 	struct sp_queue_ends *call_ends; /* mapped */
-	size_t calls_bytes, call_ends_bytes;
+	struct sp_bpf_ledger ledger;	 /* mapped */
+	size_t calls_bytes, call_ends_bytes, causes_bytes, places_bytes;
 	unsigned queue_order;
 	struct bpf_link *fork, *exec, *exit, *iter;
 	uint64_t *sites; /* mapped */
@@ -153,6 +154,13 @@ static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 	if (r == 0)
 		r = map_array(s->maps.call_ends, b->cpus * sizeof(*b->call_ends),
 			      (void **)&b->call_ends, &b->call_ends_bytes);
+	if (r == 0)
+		r = map_array(s->maps.losses,
+			      (size_t)b->cpus * SP_LOSS_MAX * sizeof(*b->ledger.causes),
+			      (void **)&b->ledger.causes, &b->causes_bytes);
+	if (r == 0)
+		r = map_array(s->maps.loss_places, SP_LOSS_PLACES * sizeof(*b->ledger.places),
+			      (void **)&b->ledger.places, &b->places_bytes);
 	if (r == 0 && b->has_tables)
 		r = sp_bpf_tables_map(&b->tables);
 	if (r < 0) {
@@ -356,34 +364,23 @@ int sp_bpf_stop(struct sp_bpf *b, uint64_t *ret_time)
 	return iterate(b, SP_ITERATE_FLUSH);
 }
 
-int sp_bpf_losses(const struct sp_bpf *b, unsigned cpu, unsigned cause,
-		  struct sp_loss_count *ret_loss)
+struct sp_bpf_ledger sp_bpf_ledger(const struct sp_bpf *b)
 {
-	__u32 key = cpu * SP_LOSS_MAX + cause;
-
-	return bpf_map_lookup_elem(bpf_map__fd(b->skel->maps.losses), &key, ret_loss) ? -errno : 0;
+	return b->ledger;
 }
 
-uint64_t sp_bpf_take_losses(struct sp_bpf *b, unsigned cause)
+bool sp_bpf_has_lost(struct sp_bpf *b)
 {
-	struct sp_loss_count loss, none = {0};
-	uint64_t sum = 0;
+	__u32 *lost = &b->skel->bss->control.losses;
 
-	for (unsigned cpu = 0; cpu < b->cpus; cpu++) {
-		__u32 key = cpu * SP_LOSS_MAX + cause;
-
-		if (sp_bpf_losses(b, cpu, cause, &loss) < 0 || !loss.count)
-			continue;
-		sum += loss.count;
-		(void)bpf_map_update_elem(bpf_map__fd(b->skel->maps.losses), &key, &none, BPF_ANY);
-	}
-	return sum;
+	return __atomic_load_n(lost, __ATOMIC_RELAXED) &&
+	       __atomic_exchange_n(lost, 0, __ATOMIC_SEQ_CST);
 }
 
-uint64_t sp_bpf_skipped(const struct sp_bpf *b)
+struct sp_bpf_skipped sp_bpf_skipped(const struct sp_bpf *b)
 {
+	struct sp_bpf_skipped sum = {0};
 	struct bpf_program *program;
-	uint64_t sum = 0;
 
 	bpf_object__for_each_program(program, b->skel->obj)
 	{
@@ -391,8 +388,12 @@ uint64_t sp_bpf_skipped(const struct sp_bpf *b)
 		__u32 bytes = sizeof(info);
 		int fd = bpf_program__fd(program);
 
-		if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &bytes) == 0)
-			sum += info.recursion_misses;
+		if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &bytes))
+			continue;
+		if (program == b->skel->progs.sp_sample)
+			sum.samples += info.recursion_misses;
+		else
+			sum.others += info.recursion_misses;
 	}
 	return sum;
 }
@@ -419,6 +420,10 @@ void sp_bpf_free(struct sp_bpf *b)
 		munmap(b->calls, b->calls_bytes);
 	if (b->call_ends)
 		munmap(b->call_ends, b->call_ends_bytes);
+	if (b->ledger.causes)
+		munmap(b->ledger.causes, b->causes_bytes);
+	if (b->ledger.places)
+		munmap(b->ledger.places, b->places_bytes);
 	close_all(b->sample_rings, b->cpus);
 	sp_bpf_tables_unmap(&b->tables);
 	sp_trace_bpf__destroy(b->skel);

@@ -108,13 +108,20 @@ void sp_bpf_enable(struct sp_bpf *bpf);
 /* Ends all recording at once, then emits the calls that are still open. Sets the moment, ns. */
 int sp_bpf_stop(struct sp_bpf *bpf, uint64_t *ret_time);
 
-/* Losses of a cause on a CPU so far. */
-int sp_bpf_losses(const struct sp_bpf *bpf, unsigned cpu, unsigned cause,
-		  struct sp_loss_count *ret_loss);
-/* The same on all CPUs, and forgets them. Only while nothing is recorded. */
-uint64_t sp_bpf_take_losses(struct sp_bpf *bpf, unsigned cause);
-/* Runs of programs that the kernel skipped because one was active on the CPU. */
-uint64_t sp_bpf_skipped(const struct sp_bpf *bpf);
+/* The kernel side's ledger (bpf/losses.bpf.h), mapped: by CPU, then cause; and SP_LOSS_PLACES places. */
+struct sp_bpf_ledger {
+	struct sp_loss_count *causes;
+	struct sp_loss_place *places;
+};
+struct sp_bpf_ledger sp_bpf_ledger(const struct sp_bpf *bpf);
+/* Whether anything may have been lost since the last call. Each loss is said at least once. */
+bool sp_bpf_has_lost(struct sp_bpf *bpf);
+
+/* Runs of programs that the kernel skipped because one was active on the CPU, so far. */
+struct sp_bpf_skipped {
+	uint64_t samples, others;
+};
+struct sp_bpf_skipped sp_bpf_skipped(const struct sp_bpf *bpf);
 
 /* Detaches what is attached to tasks and unloads. Armed images are the caller's to disarm first. */
 void sp_bpf_free(struct sp_bpf *bpf);

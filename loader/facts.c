@@ -126,6 +126,13 @@ void sp_facts_add_name(struct sp_recorder *r, const struct sp_ev_dynamic_site *s
 		copy.line = (int32_t)d.line;
 	}
 	if (!text[0][0])
-		sp_recorder_lost(r, SP_LOSS_NAME_UNREADABLE, -1, 1);
+		sp_recorder_lost(r, &(struct sp_ev_loss){
+					    .first = site->time,
+					    .last = site->time,
+					    .count = 1,
+					    .cause = SP_LOSS_NAME_UNREADABLE,
+					    .cpu = -1,
+					    .site = site->site,
+				    });
 	sp_recorder_add_text(r, &copy.head, text[0], text[1], text[2], NULL);
 }

@@ -314,7 +314,13 @@ static void say_late(struct sp_images *images, const char *path, uint64_t since)
 		"missing",
 		path, (double)(now - since) / 1e6);
 	if (images->recorder)
-		sp_recorder_lost_since(images->recorder, SP_LOSS_ARMED_LATE, since);
+		sp_recorder_lost(images->recorder, &(struct sp_ev_loss){
+							   .first = since,
+							   .last = now,
+							   .count = 1,
+							   .cause = SP_LOSS_ARMED_LATE,
+							   .cpu = -1,
+						   });
 }
 
 static void say_unarmed(struct sp_images *images, const char *path, uint64_t since, int error)

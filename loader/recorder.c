@@ -7,31 +7,50 @@
 #include <time.h>
 
 #include "loader/clock.h"
+#include "loader/ledger.h"
+#include "loader/unwritten.h"
 #include "userspace/base/cleanup.h"
 
 struct sp_recorder {
 	struct sp_journal_writer *journal;
 	struct sp_recorder_counts counts;
+	struct sp_ledger *ledger;
+	struct sp_unwritten *unwritten;
+	struct sp_bpf_skipped skipped; /* noted so far */
+	uint64_t asked;		       /* ns, when that was */
 	int error;
-	unsigned cpus;
-	uint64_t seen[]; /* losses noted, by CPU, then cause */
 };
+
+static void on_unwritten(void *arg, unsigned stream, const struct sp_event *event)
+{
+	struct sp_recorder *r = arg;
+
+	if (event->head->type == SP_EV_call)
+		r->counts.calls--;
+	else if (event->head->type == SP_EV_sample)
+		r->counts.samples--;
+	if (event->head->type == SP_EV_call || event->head->type == SP_EV_sample)
+		r->counts.lost++;
+	sp_unwritten_add(r->unwritten, stream, event, sp_now());
+}
 
 int sp_recorder_new(int fd, unsigned cpus, struct sp_recorder **ret_recorder)
 {
-	struct sp_recorder *r = calloc(1, sizeof(*r) + cpus * SP_LOSS_MAX * sizeof(r->seen[0]));
+	struct sp_recorder *r = calloc(1, sizeof(*r));
 	int e;
 
-	if (!r) {
+	if (!r || sp_ledger_new(cpus, &r->ledger) < 0 || sp_unwritten_new(&r->unwritten) < 0) {
 		close(fd);
+		sp_recorder_free(r);
 		return -ENOMEM;
 	}
-	r->cpus = cpus;
 	e = sp_journal_writer_new(fd, &r->journal);
 	if (e < 0) {
-		free(r);
+		sp_recorder_free(r);
 		return e;
 	}
+	sp_journal_on_lost(r->journal, on_unwritten, r);
+	r->asked = sp_now();
 	*ret_recorder = r;
 	return 0;
 }
@@ -123,48 +142,57 @@ void sp_recorder_clock(struct sp_recorder *r)
 	sp_recorder_add(r, SP_STREAM_RECORDER, &best.head);
 }
 
-static void note_loss(struct sp_recorder *r, unsigned cause, int cpu, uint64_t count,
-		      uint64_t first, uint64_t last)
+void sp_recorder_lost(struct sp_recorder *r, struct sp_ev_loss *gap)
 {
-	struct sp_ev_loss ev = {
-		.head = {.type = SP_EV_loss},
-		.first = first,
-		.last = last,
-		.count = count,
-		.cause = cause,
-		.cpu = cpu,
-	};
+	unsigned cause = gap->cause;
 
+	if (!gap->count)
+		return;
+	gap->head = (struct sp_head){.type = SP_EV_loss};
 	if (cause == SP_LOSS_CALL_RING_FULL || cause == SP_LOSS_SAMPLE_RING_FULL ||
-	    cause == SP_LOSS_STORAGE || cause == SP_LOSS_DEPTH || cause == SP_LOSS_DISK ||
-	    cause == SP_LOSS_PROGRAM_SKIPPED)
-		r->counts.lost += count;
-	sp_recorder_add(r, SP_STREAM_RECORDER, &ev.head);
+	    cause == SP_LOSS_STORAGE || cause == SP_LOSS_DEPTH || cause == SP_LOSS_PROGRAM_SKIPPED ||
+	    cause == SP_LOSS_SAMPLE_THROTTLED)
+		r->counts.lost += gap->count;
+	sp_recorder_add(r, SP_STREAM_RECORDER, &gap->head);
 }
 
-void sp_recorder_losses(struct sp_recorder *r, const struct sp_bpf *bpf)
+static void on_gap(void *arg, struct sp_ev_loss *gap)
 {
-	for (unsigned cpu = 0; cpu < r->cpus; cpu++)
-		for (unsigned cause = 1; cause < SP_LOSS_MAX; cause++) {
-			uint64_t *seen = &r->seen[cpu * SP_LOSS_MAX + cause];
-			struct sp_loss_count loss;
-
-			if (sp_bpf_losses(bpf, cpu, cause, &loss) < 0 || loss.count == *seen)
-				continue;
-			note_loss(r, cause, (int)cpu, loss.count - *seen, loss.first, loss.last);
-			*seen = loss.count;
-		}
+	sp_recorder_lost(arg, gap);
 }
 
-void sp_recorder_lost(struct sp_recorder *r, unsigned cause, int cpu, uint64_t count)
+void sp_recorder_losses(struct sp_recorder *r, struct sp_bpf *bpf, uint64_t now, bool all)
 {
-	if (count)
-		note_loss(r, cause, cpu, count, 0, sp_now());
+	sp_ledger_read(r->ledger, bpf, now, all, on_gap, r);
 }
 
-void sp_recorder_lost_since(struct sp_recorder *r, unsigned cause, uint64_t since)
+void sp_recorder_skipped(struct sp_recorder *r, const struct sp_bpf *bpf)
 {
-	note_loss(r, cause, -1, 1, since, sp_now());
+	struct sp_bpf_skipped skipped = sp_bpf_skipped(bpf);
+	struct sp_ev_loss gap = {.first = r->asked, .last = sp_now(), .cpu = -1};
+
+	gap.cause = SP_LOSS_PROGRAM_SKIPPED;
+	gap.count = skipped.others - r->skipped.others;
+	sp_recorder_lost(r, &gap);
+	gap.cause = SP_LOSS_SAMPLE_THROTTLED;
+	gap.count = skipped.samples - r->skipped.samples;
+	sp_recorder_lost(r, &gap);
+	r->skipped = skipped;
+	r->asked = gap.last;
+}
+
+/* Counted as lost already. */
+static void on_refused(void *arg, struct sp_ev_loss *gap)
+{
+	gap->head = (struct sp_head){.type = SP_EV_loss};
+	sp_recorder_add(arg, SP_STREAM_RECORDER, &gap->head);
+}
+
+void sp_recorder_unwritten(struct sp_recorder *r)
+{
+	sp_journal_use_reserve(r->journal);
+	sp_recorder_flush(r);
+	sp_unwritten_take(r->unwritten, on_refused, r);
 }
 
 void sp_recorder_end(struct sp_recorder *r, uint64_t time, const char *reason)
@@ -194,7 +222,6 @@ struct sp_recorder_counts sp_recorder_counts(const struct sp_recorder *r)
 	struct sp_recorder_counts counts = r->counts;
 
 	counts.bytes = sp_journal_bytes(r->journal);
-	counts.lost += sp_journal_lost(r->journal);
 	return counts;
 }
 
@@ -203,5 +230,7 @@ void sp_recorder_free(struct sp_recorder *r)
 	if (!r)
 		return;
 	note_error(r, sp_journal_writer_free(r->journal));
+	sp_ledger_free(r->ledger);
+	sp_unwritten_free(r->unwritten);
 	free(r);
 }

@@ -37,12 +37,14 @@ void sp_recorder_meta(struct sp_recorder *recorder, const char *key, const char 
 	__attribute__((format(printf, 3, 4)));
 /* Reads the three clocks together. */
 void sp_recorder_clock(struct sp_recorder *recorder);
-/* Notes what was lost since the last time. */
-void sp_recorder_losses(struct sp_recorder *recorder, const struct sp_bpf *bpf);
-/* Notes losses that are counted elsewhere. */
-void sp_recorder_lost(struct sp_recorder *recorder, unsigned cause, int cpu, uint64_t count);
-/* One loss of unknown size, from @since to now. */
-void sp_recorder_lost_since(struct sp_recorder *recorder, unsigned cause, uint64_t since);
+/* Notes what the kernel side lost since the last time; @now, @all: as in sp_ledger_read(). */
+void sp_recorder_losses(struct sp_recorder *recorder, struct sp_bpf *bpf, uint64_t now, bool all);
+/* The same of runs of programs that the kernel skipped. */
+void sp_recorder_skipped(struct sp_recorder *recorder, const struct sp_bpf *bpf);
+/* Notes a loss that is counted elsewhere, unless its count is 0. */
+void sp_recorder_lost(struct sp_recorder *recorder, struct sp_ev_loss *gap);
+/* At the end: uses the room that was kept, and notes what a full disk refused. */
+void sp_recorder_unwritten(struct sp_recorder *recorder);
 void sp_recorder_end(struct sp_recorder *recorder, uint64_t time, const char *reason);
 
 void sp_recorder_flush(struct sp_recorder *recorder);

@@ -153,16 +153,11 @@ int sp_rings_drain(struct sp_rings *rings, unsigned *ret_fill)
 	return first;
 }
 
-uint64_t sp_rings_unread(const struct sp_rings *rings)
+uint64_t sp_rings_unread(const struct sp_rings *rings, unsigned cpu)
 {
-	uint64_t sum = 0;
+	const struct sp_queue_ends *ends = rings->calls[cpu].ends;
 
-	for (unsigned cpu = 0; cpu < rings->count; cpu++) {
-		const struct sp_queue_ends *ends = rings->calls[cpu].ends;
-
-		sum += __atomic_load_n(&ends->head, __ATOMIC_ACQUIRE) - ends->tail;
-	}
-	return sum;
+	return __atomic_load_n(&ends->head, __ATOMIC_ACQUIRE) - ends->tail;
 }
 
 void sp_rings_free(struct sp_rings *rings)

@@ -30,10 +30,10 @@ int sp_rings_drain_control(struct sp_rings *rings);
  * A producer that keeps up does not hold it: each ring yields at most its size. */
 int sp_rings_drain(struct sp_rings *rings, unsigned *ret_fill);
 
-/* Calls that a drain cannot take yet: a thread was preempted while it wrote one, and the others
+/* Calls of a CPU that a drain cannot take yet: a thread was preempted while it wrote one, and the others
  * stand behind it. Once recording has stopped, these come to be 0 when such threads have run again.
  */
-uint64_t sp_rings_unread(const struct sp_rings *rings);
+uint64_t sp_rings_unread(const struct sp_rings *rings, unsigned cpu);
 
 void sp_rings_free(struct sp_rings *rings);
 

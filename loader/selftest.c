@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "loader/images.h"
+#include "loader/ledger.h"
 #include "loader/rings.h"
 #include "loader/sandbox.h"
 #include "userspace/base/cleanup.h"
@@ -225,7 +226,7 @@ static int attempt(struct sp_bpf *bpf, int helper, bool fast, struct outcome *o,
 	}
 	sp_rings_free(rings);
 	/* The calls may be more than a small ring takes: seen they were. */
-	o->recorded += (unsigned)sp_bpf_take_losses(bpf, SP_LOSS_CALL_RING_FULL);
+	o->recorded += (unsigned)sp_ledger_take(bpf, SP_LOSS_CALL_RING_FULL);
 	if (r < 0) {
 		sp_images_free(images);
 		return r;

@@ -58,7 +58,7 @@ static void check_limits(struct sp_session *s, uint64_t now)
 	struct sp_recorder_counts counts = sp_recorder_counts(s->recorder);
 	double disk = sp_output_disk_use(&s->output);
 
-	sp_recorder_losses(s->recorder, s->bpf);
+	sp_recorder_skipped(s->recorder, s->bpf);
 	if (now >= s->next_minute) {
 		sp_recorder_clock(s->recorder);
 		s->next_minute = now + 60ull * SECOND;
@@ -128,6 +128,30 @@ static void record(struct sp_session *s)
 	}
 }
 
+/* Calls whose writers were stopped in the middle. */
+static void note_unread(struct sp_session *s, uint64_t time)
+{
+	for (unsigned cpu = 0; cpu < sp_bpf_cpus(s->bpf); cpu++) {
+		struct sp_ev_loss gap = {
+			.first = s->round,
+			.last = time > s->round ? time : s->round,
+			.count = sp_rings_unread(s->rings, cpu),
+			.cause = SP_LOSS_CALL_RING_FULL,
+			.cpu = (int)cpu,
+		};
+
+		sp_recorder_lost(s->recorder, &gap);
+	}
+}
+
+static bool has_unread(const struct sp_session *s)
+{
+	for (unsigned cpu = 0; cpu < sp_bpf_cpus(s->bpf); cpu++)
+		if (sp_rings_unread(s->rings, cpu))
+			return true;
+	return false;
+}
+
 static void stop(struct sp_session *s)
 {
 	uint64_t time = 0;
@@ -140,14 +164,15 @@ static void stop(struct sp_session *s)
 		sp_log_warning("calls that were still open are missing: %s", strerror(-r));
 	sp_session_drain(s, &fill);
 	sp_session_drain(s, &fill); /* the side band hands out what is older than a round */
-	for (int i = 0; i < STOP_TRIES && sp_rings_unread(s->rings); i++) {
+	for (int i = 0; i < STOP_TRIES && has_unread(s); i++) {
 		usleep(2000);
 		sp_session_drain(s, &fill);
 	}
-	sp_recorder_lost(s->recorder, SP_LOSS_CALL_RING_FULL, -1, sp_rings_unread(s->rings));
-	sp_recorder_losses(s->recorder, s->bpf);
-	sp_recorder_lost(s->recorder, SP_LOSS_PROGRAM_SKIPPED, -1, sp_bpf_skipped(s->bpf));
+	note_unread(s, time);
+	sp_recorder_losses(s->recorder, s->bpf, sp_now(), true);
+	sp_recorder_skipped(s->recorder, s->bpf);
 	sp_session_write_for_symbols(s);
+	sp_recorder_unwritten(s->recorder);
 	sp_recorder_clock(s->recorder);
 	sp_recorder_meta(s->recorder, "stop_ns", "%llu", (unsigned long long)time);
 	sp_recorder_meta(s->recorder, "stop_reason", "%s", s->reason);

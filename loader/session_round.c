@@ -77,8 +77,16 @@ static void on_exec(void *arg, pid_t pid, uint64_t time)
 
 static void on_sideband_lost(void *arg, unsigned cpu, uint64_t count)
 {
-	sp_recorder_lost(((struct sp_session *)arg)->recorder, SP_LOSS_CONTROL_RING_FULL, (int)cpu,
-			 count);
+	struct sp_session *s = arg;
+	struct sp_ev_loss gap = {
+		.first = s->round,
+		.last = sp_now(),
+		.count = count,
+		.cause = SP_LOSS_CONTROL_RING_FULL,
+		.cpu = (int)cpu,
+	};
+
+	sp_recorder_lost(s->recorder, &gap);
 }
 
 static const struct sp_sideband_ops sideband_ops = {on_map, on_exec, on_sideband_lost};
@@ -110,6 +118,8 @@ void sp_session_drain(struct sp_session *s, unsigned *ret_fill)
 		s->failed = true;
 		sp_session_finish(s, "reading failed: %s", strerror(-r));
 	}
+	sp_recorder_losses(s->recorder, s->bpf, begin, false);
+	s->round = begin;
 	sp_recorder_flush(s->recorder);
 	r = sp_recorder_error(s->recorder);
 	if (r < 0 && !s->reason[0]) {

@@ -55,6 +55,7 @@ struct sp_session {
 	int signals, priority; /* as it was when we started */
 	uint64_t start, began; /* ns: of the recording, and since when its targets run in it */
 	uint64_t next_check, next_second, next_minute;
+	uint64_t round; /* ns: when the last one began */
 	bool heard_of_ours, heard_of_others; /* in the last round, from the side band */
 	struct sp_progress progress;
 	char reason[160]; /* why the recording ends; "" while it goes on */

@@ -66,7 +66,7 @@ sp_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct sample *s, str
 	s->ev.ip = s->unwinder.ip;
 	if (!s->ev.ip) {
 		s->ev.stack_end = SP_STACK_BUSY;
-		lose(SP_LOSS_STACK_UNREADABLE, 1);
+		lose_at(SP_LOSS_STACK_UNREADABLE, s->ev.head.lane, s->ev.site, 1);
 		return 0;
 	}
 	barrier_var(at);
@@ -144,7 +144,7 @@ sp_inline void copy_stack(struct sample *s, void *ring)
 	struct copy *c = bpf_ringbuf_reserve(ring, offsetof(struct copy, bytes) + most, 0);
 
 	if (!c) {
-		lose(SP_LOSS_STACK_COPY, 1);
+		lose_at(SP_LOSS_STACK_COPY, s->ev.head.lane, s->ev.site, 1);
 		return;
 	}
 	c->ev.head = s->ev.head;
@@ -220,7 +220,7 @@ int sp_sample(struct bpf_perf_event_data *ctx)
 	s->ev.tail_bytes = (kernel + user) * 8;
 	bytes = sizeof(s->ev) + (kernel + user) % STACK_ROOM * 8;
 	if (bpf_ringbuf_output(ring, &s->ev, bytes, BPF_RB_NO_WAKEUP))
-		lose(SP_LOSS_SAMPLE_RING_FULL, 1);
+		lose_at(SP_LOSS_SAMPLE_RING_FULL, s->ev.head.lane, s->ev.site, 1);
 	else if (config.stacks >= SP_STACKS_EH && s->ev.ip &&
 		 (config.stacks == SP_STACKS_DWARF || is_late(s, ring)))
 		copy_stack(s, ring);

@@ -85,7 +85,7 @@ int BPF_PROG(sp_exit, struct task_struct *task)
 		announce(task, lane, SP_TASK_FOUND, 0);
 	rec = bpf_ringbuf_reserve(&control_ring, sizeof(*rec), 0);
 	if (!rec) {
-		lose(SP_LOSS_CONTROL_RING_FULL, 1);
+		lose_at(SP_LOSS_CONTROL_RING_FULL, lane->lane, 0, 1);
 		return 0;
 	}
 	__builtin_memset(rec, 0, sizeof(*rec));

@@ -452,7 +452,7 @@ static void test_names(void)
 		CHECK(sp_loss_name(cause) && sp_loss_name(cause)[0]);
 		CHECK(sp_loss_help(cause) && sp_loss_help(cause)[0]);
 	}
-	for (unsigned cause = 1; cause <= SP_LOSS_SAMPLE_THROTTLED; cause++)
+	for (unsigned cause = 1; cause <= SP_LOSS_THINNED; cause++)
 		CHECK(strcmp(sp_loss_name(cause), sp_loss_name(0)));
 	CHECK_TEXT(sp_loss_name(4000000000u), sp_loss_name(0));
 }
