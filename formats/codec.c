@@ -132,58 +132,6 @@ uint64_t sp_field_get(const struct sp_field_desc *field, const struct sp_head *e
 	return load((const char *)event + field->offset, field->type);
 }
 
-static const struct {
-	const char *name, *help;
-} losses[SP_LOSS_MAX] = {
-	[SP_LOSS_NONE] = {"unknown cause", "a newer sp-trace wrote this recording"},
-	[SP_LOSS_CALL_RING_FULL] =
-		{"call ring full",
-		 "the recorder could not keep up: give it a CPU or a larger --ring-size"},
-	[SP_LOSS_SAMPLE_RING_FULL] = {"sample ring full", "sample less often (-F)"},
-	[SP_LOSS_CONTROL_RING_FULL] = {"control ring full",
-				       "threads or mappings came faster than they could be noted"},
-	[SP_LOSS_STORAGE] = {"no task storage",
-			     "the kernel had no memory for a thread's open regions"},
-	[SP_LOSS_DEPTH] = {"nested too deeply", "regions more than 80 deep are not recorded"},
-	[SP_LOSS_UNMATCHED_END] =
-		{"end without a begin",
-		 "the region began before the recording, or its begin is missing"},
-	[SP_LOSS_UNKNOWN_SITE] = {"unknown region site",
-				  "the binary's region table could not be read"},
-	[SP_LOSS_TABLE_FULL] = {"name table full", "the program makes too many names at run time"},
-	[SP_LOSS_NAME_UNREADABLE] = {"name unreadable", "the name's memory could not be read"},
-	[SP_LOSS_PROGRAM_SKIPPED] = {"probe skipped by the kernel",
-				     "a BPF program was still running on that CPU"},
-	[SP_LOSS_STACK_UNREADABLE] = {"stack unreadable", "the sample is kept without its stack"},
-	[SP_LOSS_DISK] = {"not written", "the disk was full or refused the data"},
-	[SP_LOSS_DISK_SAMPLES] = {"sample not written", "the disk was full or refused the data"},
-	[SP_LOSS_DISK_FACTS] = {"record not written",
-				"the disk was full or refused the data: names of threads, regions or "
-				"files may be missing"},
-	[SP_LOSS_THINNED] = {"thinned", "so that it costs less, the program did not fire them"},
-	[SP_LOSS_ARMED_LATE] = {"armed late",
-				"a library that the program opened itself had run before "
-				"its probes were armed: its first regions are missing"},
-	[SP_LOSS_STACK_COPY] = {"stack copy ring full",
-				"these samples have the stack that the kernel side found: sample less "
-				"often (-F), or copy less (--stacks dwarf,BYTES)"},
-	[SP_LOSS_LATE_END] = {"end that came too late",
-			      "its call had been closed, by the end of one around it or because its "
-			      "function was left"},
-	[SP_LOSS_SAMPLE_THROTTLED] = {"sample not taken",
-				      "the kernel throttled sampling, or came too late: use a lower -F"},
-};
-
-const char *sp_loss_name(unsigned cause)
-{
-	return cause < SP_LOSS_MAX && losses[cause].name ? losses[cause].name : losses[0].name;
-}
-
-const char *sp_loss_help(unsigned cause)
-{
-	return cause < SP_LOSS_MAX && losses[cause].name ? losses[cause].help : losses[0].help;
-}
-
 const void *sp_event_tail(const struct sp_head *event, size_t *ret_bytes)
 {
 	const struct sp_event_desc *desc = sp_event_find(event->type);

@@ -56,6 +56,19 @@ const char *sp_loss_name(unsigned cause);
 /* What the cause means and what helps, one sentence, never NULL. */
 const char *sp_loss_help(unsigned cause);
 
+/* What a cause makes missing. */
+enum sp_loss_of {
+	SP_LOSS_OF_FACTS = 0, /* names, mappings, stacks: calls and samples are there */
+	SP_LOSS_OF_CALLS = 1,
+	SP_LOSS_OF_SAMPLES = 2,
+};
+enum sp_loss_of sp_loss_of(unsigned cause);
+/* The cause of that name, SP_LOSS_NONE if this version does not know it. */
+unsigned sp_loss_find(const char *name);
+/* Whether a report that lacks such events is incomplete: not without a stack that is found in another
+ * way, nor without an end that no begin belongs to. */
+bool sp_loss_is_gap(unsigned cause);
+
 /* The tail of a checked event, and its length. */
 const void *sp_event_tail(const struct sp_head *event, size_t *ret_bytes);
 

@@ -270,7 +270,7 @@ static void add_file_tables(struct sp_h5_writer *writer, uint32_t n_regions, con
 		uint64_t own = recording ? (uint64_t)recording[0] : tag;
 
 		MUST(sp_h5_writer_add_losses(writer,
-					     &(struct sp_loss_row){.cause = "ring full",
+					     &(struct sp_loss_row){.cause = "ring full", .region = "",
 								   .cpu = (int64_t)i,
 								   .thread = recording ? -1 : 0,
 								   .count = own,

@@ -309,7 +309,7 @@ class Maker:
                                 "function": self.text(), "image": "/bin/x"})
         for _ in range(r.randrange(3)):
             p.losses.append({"cause": "call ring full", "cpu": r.randrange(-1, 4), "thread": -1, "count": 5, "first_ns": t, "last_ns": t + 1,
-                             "rank": r.choice(ranks + [NONE])})
+                             "rank": r.choice(ranks + [NONE]), "region": r.choice(["", self.text()])})
         for _ in range(r.randrange(3)):
             p.clocks.append({"monotonic_ns": t, "realtime_ns": 2 * t, "boottime_ns": t + 5, "error_ns": 40, "rank": r.choice(ranks + [NONE])})
         for _ in range(r.randrange(3)):

@@ -11,7 +11,7 @@ TABLES = {
     "sites": ("site", "region line file tags function image"),
     "modules": ("module", "path build_id bias start end file_offset process archived mapped_ns place"),
     "processes": ("process", "pid ppid rank exe command_line first_seen_ns last_seen_ns"),
-    "losses": ("loss", "cause cpu thread count first_ns last_ns rank"),
+    "losses": ("loss", "cause cpu thread count first_ns last_ns rank region"),
     "cuts": ("cut", "region rank flag count"),
     "clocks": ("clock", "monotonic_ns realtime_ns boottime_ns error_ns rank"),
     "rank_facts": ("rank_fact", "rank part key kind text"),

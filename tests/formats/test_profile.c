@@ -188,7 +188,7 @@ static void write_profile(const char *path, unsigned int gzip)
 								 .last_seen_ns = -1},
 					1, &error));
 	MUST(sp_h5_writer_add_losses(writer,
-				     &(struct sp_loss_row){.cause = "ring full",
+				     &(struct sp_loss_row){.cause = "ring full", .region = "",
 							   .cpu = 3,
 							   .thread = -1,
 							   .count = UINT64_MAX,

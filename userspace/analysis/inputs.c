@@ -27,6 +27,7 @@ void sp_inputs_free(struct sp_inputs *inputs)
 	free(inputs->items);
 	free(inputs->notes);
 	free(inputs->losses);
+	sp_gaps_free(&inputs->gaps);
 	*inputs = (struct sp_inputs){0};
 }
 

@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "formats/profile_read.h"
+#include "userspace/analysis/gaps.h"
 #include "userspace/base/log.h"
 
 struct sp_given {
@@ -48,6 +49,7 @@ struct sp_inputs {
 	size_t n_notes, notes_room;
 	struct sp_given_loss *losses; /* each recording's counted once, largest first */
 	size_t n_losses, losses_room;
+	struct sp_gaps gaps; /* the same, one by one */
 	char failed[512]; /* path that an error is about */
 };
 

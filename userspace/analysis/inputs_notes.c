@@ -2,8 +2,8 @@
  *
  * inputs_notes.c - what is missing in the inputs, and what else a reader must know of them.
  *
- * Losses and facts stand in every file of a recording and are taken from the first; calls without
- * an end of their own are each file's, and are added up.
+ * Facts, and losses of no known thread, stand in every file of a recording and are taken from the
+ * first; losses of a thread and calls without an end of their own are each file's, and are added up.
  */
 #include "userspace/analysis/inputs_notes.h"
 
@@ -63,29 +63,28 @@ static struct sp_given_loss *find_loss(struct sp_inputs *inputs, size_t input, c
 		return NULL;
 	loss->input = input;
 	loss->cause = cause;
-	loss->help = sp_loss_help(SP_LOSS_NONE);
-	for (unsigned i = 1; i < SP_LOSS_MAX; i++)
-		if (!strcmp(sp_loss_name(i), cause))
-			loss->help = sp_loss_help(i);
+	loss->help = sp_loss_help(sp_loss_find(cause));
 	return loss;
 }
 
+/* Gaps of a known thread stand in the file of its rank alone, the others in every file. */
 static int gather_losses(struct sp_inputs *inputs, size_t index, struct sp_error *error)
 {
-	const struct sp_loss_row *rows;
-	size_t n;
-	int r = sp_profile_losses(inputs->items[index].profile, &rows, &n, error);
+	size_t before = inputs->gaps.n, of = inputs->items[index].group;
+	int r = sp_gaps_add(&inputs->gaps, inputs->items[index].profile, of, index, of == index,
+			    error);
 
-	for (size_t i = 0; r == 0 && i < n; i++) {
-		struct sp_given_loss *loss = find_loss(inputs, index, rows[i].cause);
+	for (size_t i = before; r == 0 && i < inputs->gaps.n; i++) {
+		const struct sp_gap *gap = &inputs->gaps.items[i];
+		struct sp_given_loss *loss = find_loss(inputs, of, gap->name);
 
 		if (!loss)
 			return out_of_memory(error);
-		loss->count += rows[i].count;
-		if (rows[i].first_ns && (!loss->first || rows[i].first_ns < loss->first))
-			loss->first = rows[i].first_ns;
-		if (rows[i].last_ns > loss->last)
-			loss->last = rows[i].last_ns;
+		loss->count += gap->count;
+		if (gap->first && (!loss->first || gap->first < loss->first))
+			loss->first = gap->first;
+		if (gap->last > loss->last)
+			loss->last = gap->last;
 	}
 	return r;
 }
@@ -189,11 +188,11 @@ int sp_inputs_gather(struct sp_inputs *inputs, struct sp_error *error)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < inputs->n; i++) {
-		if (inputs->items[i].group != i)
-			continue;
 		r = gather_losses(inputs, i, error);
 		if (r < 0)
 			return blame(inputs, i, r);
+		if (inputs->items[i].group != i)
+			continue;
 		if (gather_notes(inputs, i) < 0)
 			return out_of_memory(error);
 	}

@@ -67,6 +67,7 @@ void sp_recording_free(struct sp_recording *rec)
 	sp_idmap_free(&rec->process_by_number);
 	sp_idmap_free(&rec->site_by_number);
 	sp_idmap_free(&rec->loss_by_key);
+	sp_idmap_free(&rec->loss_places);
 	sp_idmap_free(&rec->image_by_number);
 	free(rec);
 }

@@ -46,13 +46,14 @@ struct sp_process {
 	uint32_t parent;     /* number of the image that it came from, 0 unknown */
 	bool from_exec;	     /* so it has none of the parent's mappings */
 	bool described;	     /* by a process event of its own */
+	bool lost;	     /* calls or samples of its threads were lost */
 	uint64_t first, end; /* ns; end 0: still there */
 	const char *exe, *command_line, *rank_source, *job, *comm;
 	int32_t rank, size;   /* MPI; -1 none, unknown */
 	uint32_t user, group; /* ids + 1, 0 unknown */
 	uint64_t calls, samples;
 	uint32_t threads;	     /* lanes in the thread table */
-	uint32_t unit;		     /* index, SP_NONE: has neither call nor sample */
+	uint32_t unit;		     /* index, SP_NONE: has neither call nor sample, nor lost any */
 	uint32_t row;		     /* in the unit's process table */
 	size_t first_map, map_count; /* in maps */
 };
@@ -103,10 +104,13 @@ struct sp_map {
 	const char *path;
 };
 
+/* A gap: losses of one cause, CPU, thread and region that lie close together in time. */
 struct sp_loss {
 	uint32_t cause; /* SP_LOSS_* */
-	int32_t cpu;
-	uint64_t count, first, last;
+	int32_t cpu;	/* -1 unknown */
+	uint32_t lane;	/* its id, 0 unknown */
+	uint32_t site;	/* its number, 0 unknown */
+	uint64_t count, first, last; /* 0: time unknown */
 };
 
 struct sp_clock {
@@ -175,7 +179,9 @@ struct sp_recording {
 	size_t lanes_room, processes_room, sites_room, regions_room, images_room, segments_room,
 		maps_room, losses_room, clocks_room, meta_room, kernel_symbols_room,
 		unwind_facts_room, units_room, befores_room;
-	struct sp_idmap lane_by_id, process_by_number, site_by_number, loss_by_key, image_by_number;
+	struct sp_idmap lane_by_id, process_by_number, site_by_number, image_by_number;
+	struct sp_idmap loss_places, loss_by_key; /* recording_losses.c */
+	uint64_t loss_slack;
 };
 
 /* NULL without memory. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * recording_facts.c - takes what the recorder wrote down: sites, files, processes, losses, facts.
+ * recording_facts.c - takes what the recorder wrote down: sites, files, processes, facts.
  */
 #include "userspace/analysis/recording_events.h"
 
@@ -133,32 +133,6 @@ int sp_recording_add_process(struct sp_recording *rec, const struct sp_event *ev
 	if (ev->pid)
 		process->pid = ev->pid;
 	sp_recording_note_time(rec, ev->time, ev->time);
-	return 0;
-}
-
-int sp_recording_add_loss(struct sp_recording *rec, const struct sp_event *event)
-{
-	const struct sp_ev_loss *ev = (const struct sp_ev_loss *)event->head;
-	uint64_t key = (uint64_t)ev->cause << 32 | (uint32_t)ev->cpu;
-	uint32_t index = sp_idmap_get(&rec->loss_by_key, key);
-	struct sp_loss *loss;
-
-	if (!ev->count)
-		return 0;
-	if (index == SP_NONE) {
-		index = (uint32_t)rec->n_losses;
-		loss = sp_array_add(&rec->losses, &rec->n_losses, &rec->losses_room);
-		if (!loss || sp_idmap_set(&rec->loss_by_key, key, index) < 0)
-			return -ENOMEM;
-		*loss = (struct sp_loss){.cause = ev->cause, .cpu = ev->cpu};
-	}
-	loss = &rec->losses[index];
-	if (__builtin_add_overflow(loss->count, ev->count, &loss->count))
-		loss->count = UINT64_MAX;
-	if (ev->first && (!loss->first || ev->first < loss->first))
-		loss->first = ev->first;
-	if (ev->last > loss->last)
-		loss->last = ev->last;
 	return 0;
 }
 

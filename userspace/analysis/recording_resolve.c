@@ -83,6 +83,13 @@ static void sum_processes(struct sp_recording *rec)
 	for (size_t i = 0; i < rec->n_processes; i++)
 		if (rec->processes[i].end == UINT64_MAX)
 			rec->processes[i].end = 0;
+	for (size_t i = 0; i < rec->n_losses; i++) {
+		const struct sp_loss *loss = &rec->losses[i];
+		uint32_t lane = loss->lane ? sp_idmap_get(&rec->lane_by_id, loss->lane) : SP_NONE;
+
+		if (lane != SP_NONE && sp_loss_of(loss->cause) != SP_LOSS_OF_FACTS)
+			rec->processes[rec->lanes[lane].process].lost = true;
+	}
 }
 
 /* What a process image without a description of its own has from the one that it came from. */
@@ -136,7 +143,7 @@ void sp_recording_user(const struct sp_recording *rec, struct sp_user *ret_user)
 
 static bool is_active(const struct sp_process *process)
 {
-	return process->calls || process->samples;
+	return process->calls || process->samples || process->lost;
 }
 
 static int compare_units(const void *a, const void *b)

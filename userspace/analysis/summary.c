@@ -130,6 +130,92 @@ static int add_cuts(struct builder *b, const struct sp_given *input, struct sp_e
 	return r;
 }
 
+/* What is known to be missing, also of regions of which nothing else is left. */
+static int add_lost(struct builder *b, const struct sp_inputs *inputs, struct sp_error *error)
+{
+	for (size_t i = 0; i < inputs->gaps.n; i++) {
+		const struct sp_gap *gap = &inputs->gaps.items[i];
+		enum sp_loss_of of = sp_loss_of(gap->cause);
+		uint32_t index, rank = gap->rank;
+		int r;
+
+		if (!gap->region || of == SP_LOSS_OF_FACTS)
+			continue;
+		if (rank == UINT32_MAX && sp_profile_info(inputs->items[gap->file].profile)->n_ranks)
+			rank = sp_profile_rank(inputs->items[gap->file].profile, 0);
+		r = ensure_region(b, gap->region, rank == UINT32_MAX ? 0 : rank, &index, error);
+		if (r < 0)
+			return r;
+		if (of == SP_LOSS_OF_CALLS)
+			b->summary->regions[index].lost_calls += gap->count;
+		else
+			b->summary->regions[index].lost_samples += gap->count;
+		b->summary->gaps = true;
+	}
+	return 0;
+}
+
+/* Whether a call of the row was open in a span; reads until one was. */
+static int is_touched(const struct sp_given *input, uint32_t number,
+		      const struct sp_gap_spans *spans, bool *ret, struct sp_error *error)
+{
+	const struct sp_row *row = sp_profile_row(input->profile, number);
+	bool threads = sp_profile_info(input->profile)->columns & SP_CALLS_thread;
+	sp_cleanup(sp_freep) int64_t *buffer = malloc(3 * CHUNK * sizeof(*buffer));
+	struct sp_calls calls = {.start = buffer, .end = buffer + CHUNK};
+
+	if (!buffer)
+		return out_of_memory(error);
+	if (threads)
+		calls.thread = buffer + 2 * CHUNK;
+	*ret = false;
+	for (uint64_t at = 0; at < row->stats.calls && !*ret;) {
+		size_t n = row->stats.calls - at < CHUNK ? (size_t)(row->stats.calls - at) : CHUNK;
+		int r = sp_profile_read_calls(input->profile, number, at, n, &calls, error);
+
+		if (r < 0)
+			return r;
+		for (size_t i = 0; i < n && !*ret; i++)
+			*ret = sp_gap_spans_touch(spans, row->rank, threads ? calls.thread[i] : -1,
+						  calls.start[i], calls.end[i]);
+		at += n;
+	}
+	return 0;
+}
+
+/* Marks the regions that were open in gaps of no known region. */
+static int mark_gaps(struct builder *b, const struct sp_inputs *inputs, size_t index,
+		     enum sp_loss_of of, struct sp_error *error)
+{
+	const struct sp_given *input = &inputs->items[index];
+	const struct sp_profile_info *info = sp_profile_info(input->profile);
+	struct sp_gap_spans *spans;
+	int r = 0;
+
+	if (sp_gap_spans_new(&inputs->gaps, of, input->group, index, &spans) < 0)
+		return out_of_memory(error);
+	for (uint32_t i = 0; r == 0 && i < info->n_rows && !sp_gap_spans_empty(spans); i++) {
+		const struct sp_row *row = sp_profile_row(input->profile, i);
+		const char *name = sp_profile_region(input->profile, row->region);
+		bool touched = info->aggregate; /* its calls are not in the file */
+		uint32_t at;
+
+		if (!touched)
+			r = is_touched(input, i, spans, &touched, error);
+		if (r == 0)
+			r = ensure_region(b, name, row->rank, &at, error);
+		if (r < 0 || !touched)
+			continue;
+		b->summary->gaps = true;
+		if (of == SP_LOSS_OF_CALLS)
+			b->summary->regions[at].calls_in_gap = true;
+		else
+			b->summary->regions[at].samples_in_gap = true;
+	}
+	sp_gap_spans_free(spans);
+	return r;
+}
+
 /* In a .sps file samples outside are not listed, only counted. */
 static int add_samples(struct builder *b, const struct sp_given *input, struct sp_error *error)
 {
@@ -272,6 +358,10 @@ static int add_inputs(struct builder *b, struct sp_inputs *inputs, struct sp_err
 		if (r == 0)
 			r = add_cuts(b, input, error);
 		if (r == 0)
+			r = mark_gaps(b, inputs, i, SP_LOSS_OF_CALLS, error);
+		if (r == 0)
+			r = mark_gaps(b, inputs, i, SP_LOSS_OF_SAMPLES, error);
+		if (r == 0)
 			r = add_samples(b, input, error);
 		if (r == 0)
 			r = add_lanes(b->summary, input, error);
@@ -292,6 +382,9 @@ int sp_summary_make(struct sp_inputs *inputs, bool by_rank, struct sp_summary *r
 	struct sp_summary summary = {.probe_ns = NAN, .hz = -2, .end = -1};
 	struct builder b = {.summary = &summary, .by_rank = by_rank, .names = sp_pool_new()};
 	int r = b.names ? add_inputs(&b, inputs, error) : out_of_memory(error);
+
+	if (r == 0)
+		r = add_lost(&b, inputs, error);
 
 	sp_pool_free(b.names);
 	sp_idmap_free(&b.by_key);

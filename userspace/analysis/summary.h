@@ -29,6 +29,8 @@ struct sp_summary_region {
 	double imbalance;   /* 0.1 is 10 %; 0 with fewer than two ranks */
 	uint64_t cut_calls; /* without an end of their own; their length is in the statistics */
 	uint64_t samples;
+	uint64_t lost_calls, lost_samples; /* known to be missing in it */
+	bool calls_in_gap, samples_in_gap; /* more may be: it was open in a gap of no known region */
 	double share;	      /* of self time in that of the lanes; NAN unknown */
 	double sampled_share; /* of all samples; NAN without samples */
 	double tracer_share;  /* of the total, that its own probes took; NAN unknown */
@@ -50,6 +52,7 @@ struct sp_summary {
 	double probe_ns;    /* what a pair of probes costs, NAN unknown */
 	int64_t hz;	    /* of sampling, -1 unknown or different */
 	struct sp_stack_counts stacks;
+	bool gaps; /* a region has lost calls or samples, or may have */
 };
 
 /* Adds up what sp_inputs_finish() left. @by_rank: a region for each rank. Reads all samples. The

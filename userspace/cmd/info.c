@@ -173,6 +173,14 @@ static int gather_notes(const struct request *request, struct sp_inputs *ret_all
 				return -1;
 			*loss = from->losses[k];
 		}
+		for (size_t k = 0; k < from->gaps.n; k++) {
+			struct sp_gap *gap =
+				sp_array_add(&all.gaps.items, &all.gaps.n, &all.gaps.room);
+
+			if (!gap)
+				return -1;
+			*gap = from->gaps.items[k];
+		}
 		for (size_t k = 0; k < from->n_notes; k++) {
 			struct sp_given_note *note =
 				sp_array_add(&all.notes, &all.n_notes, &all.notes_room);
@@ -207,6 +215,7 @@ static int write_json(const struct request *request)
 	sp_json_end(&json);
 	free(all.losses);
 	free(all.notes);
+	sp_gaps_free(&all.gaps);
 	return 0;
 }
 

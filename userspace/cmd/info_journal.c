@@ -83,6 +83,36 @@ static int gather_losses(struct sp_info_journal *info)
 	return 0;
 }
 
+static int gather_gaps(struct sp_info_journal *info)
+{
+	const struct sp_recording *rec = info->recording;
+
+	for (size_t i = 0; i < rec->n_losses; i++) {
+		const struct sp_loss *loss = &rec->losses[i];
+		uint32_t lane = loss->lane ? sp_idmap_get(&rec->lane_by_id, loss->lane) : SP_NONE;
+		uint32_t site = loss->site ? sp_idmap_get(&rec->site_by_number, loss->site) : SP_NONE;
+		struct sp_gap *gap = sp_array_add(&info->notes.gaps.items, &info->notes.gaps.n,
+						  &info->notes.gaps.room);
+
+		if (!gap)
+			return -ENOMEM;
+		*gap = (struct sp_gap){
+			.cause = loss->cause,
+			.name = sp_loss_name(loss->cause),
+			.thread = lane == SP_NONE ? NULL : rec->lanes[lane].name,
+			.region = site == SP_NONE ? NULL : rec->regions[rec->sites[site].region].name,
+			.cpu = loss->cpu,
+			.tid = lane == SP_NONE ? -1 : (int64_t)rec->lanes[lane].tid,
+			.index = -1,
+			.rank = UINT32_MAX,
+			.count = loss->count,
+			.first = loss->first,
+			.last = loss->last,
+		};
+	}
+	return 0;
+}
+
 /* What is missing, besides what the recorder itself counted as lost. */
 static int gather_notes(struct sp_info_journal *info)
 {
@@ -135,7 +165,9 @@ static int read_all(struct sp_info_journal *info, struct sp_error *error)
 	sp_journal_state(info->journal, &info->state);
 	if (sp_recording_resolve(info->recording) == -ENOMEM)
 		return out_of_memory(error);
-	return gather_losses(info) < 0 || gather_notes(info) < 0 ? out_of_memory(error) : 0;
+	return gather_losses(info) < 0 || gather_gaps(info) < 0 || gather_notes(info) < 0
+		       ? out_of_memory(error)
+		       : 0;
 }
 
 int sp_info_journal_open(const char *path, struct sp_info_journal **ret_journal,

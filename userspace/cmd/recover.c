@@ -194,7 +194,7 @@ static void warn_about_losses(const struct sp_recording *rec)
 		for (size_t i = 0; i < rec->n_losses; i++)
 			if (rec->losses[i].cause == cause)
 				count += rec->losses[i].count;
-		if (count && cause == SP_LOSS_STACK_UNREADABLE) /* all else is there */
+		if (count && !sp_loss_is_gap(cause)) /* all else is there */
 			sp_log_info("note: %s × %s (%s)", sp_show_count(count).text,
 				    sp_loss_name(cause), sp_loss_help(cause));
 		else if (count)

@@ -46,7 +46,22 @@ static bool is_of(const struct sp_inputs *inputs, size_t input, size_t group)
 
 bool sp_report_is_missing(const struct sp_given_loss *loss)
 {
-	return strcmp(loss->cause, sp_loss_name(SP_LOSS_STACK_UNREADABLE)) != 0;
+	return sp_loss_is_gap(sp_loss_find(loss->cause));
+}
+
+/* Where in the recording a cause struck, on a line of its own. */
+static void print_places(const struct sp_inputs *inputs, const struct sp_given_loss *loss, FILE *out)
+{
+	bool journal = !inputs->n;
+	int64_t start = journal ? 0 : sp_given_number(&inputs->items[loss->input], "start_time_ns", 0);
+	sp_cleanup(sp_freep) char *text =
+		sp_gaps_tell(&inputs->gaps, loss->cause, inputs->apart ? loss->input : SIZE_MAX, start);
+
+	if (!text || !text[0])
+		return;
+	fputs("         ", out);
+	sp_text_print(out, text);
+	putc('\n', out);
 }
 
 static void print_loss(const struct sp_given_loss *loss, FILE *out)
@@ -71,6 +86,7 @@ void sp_report_print_notes(const struct sp_inputs *inputs, size_t group, FILE *o
 			if (is_of(inputs, inputs->losses[i].input, group) &&
 			    sp_report_is_missing(&inputs->losses[i]) == (bool)missing) {
 				print_loss(&inputs->losses[i], out);
+				print_places(inputs, &inputs->losses[i], out);
 				any = true;
 			}
 		for (size_t i = 0; i < inputs->n_notes; i++)
@@ -82,6 +98,39 @@ void sp_report_print_notes(const struct sp_inputs *inputs, size_t group, FILE *o
 	}
 	if (any)
 		putc('\n', out);
+}
+
+static void json_known(struct sp_json *json, const char *key, int64_t value)
+{
+	if (value >= 0)
+		sp_json_signed(json, key, value);
+	else
+		sp_json_null(json, key);
+}
+
+/* Each gap by itself: what a time line shows. */
+static void json_gaps(const struct sp_inputs *inputs, size_t group, struct sp_json *json)
+{
+	sp_json_open_array(json, "gaps");
+	for (size_t i = 0; i < inputs->gaps.n; i++) {
+		const struct sp_gap *gap = &inputs->gaps.items[i];
+		int64_t rank = gap->rank == UINT32_MAX ? -1 : (int64_t)gap->rank;
+
+		if (!is_of(inputs, gap->input, group))
+			continue;
+		sp_json_open_object(json, NULL);
+		sp_json_text(json, "cause", gap->name);
+		sp_json_unsigned(json, "count", gap->count);
+		json_known(json, "cpu", gap->cpu);
+		json_known(json, "rank", rank);
+		json_known(json, "tid", gap->tid);
+		sp_json_text(json, "thread", gap->thread);
+		sp_json_text(json, "region", gap->region);
+		json_known(json, "first_ns", gap->last ? (int64_t)gap->first : -1);
+		json_known(json, "last_ns", gap->last ? (int64_t)gap->last : -1);
+		sp_json_close_object(json);
+	}
+	sp_json_close_array(json);
 }
 
 void sp_report_json_notes(const struct sp_inputs *inputs, size_t group, struct sp_json *json)
@@ -102,6 +151,7 @@ void sp_report_json_notes(const struct sp_inputs *inputs, size_t group, struct s
 		sp_json_close_object(json);
 	}
 	sp_json_close_array(json);
+	json_gaps(inputs, group, json);
 	sp_json_open_array(json, "notes");
 	for (size_t i = 0; i < inputs->n_notes; i++) {
 		if (!is_of(inputs, inputs->notes[i].input, group))

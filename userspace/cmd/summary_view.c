@@ -23,7 +23,7 @@ SP_DEFINE_CLEANUP(struct sp_table *, sp_table_free);
 
 /* Which columns have anything to say. */
 struct columns {
-	bool calls, rank, imbalance, samples, tracer, self, tags;
+	bool calls, rank, imbalance, samples, tracer, self, tags, missing;
 };
 
 static bool has_tags(const struct sp_summary_region *region)
@@ -38,6 +38,7 @@ static struct columns choose_columns(const struct sp_summary_view *view)
 		.rank = view->by_rank,
 		.imbalance = !view->by_rank && view->summary->ranks > 1,
 		.samples = view->summary->samples > 0,
+		.missing = view->summary->gaps,
 	};
 
 	for (size_t i = 0; i < view->rows; i++) {
@@ -114,6 +115,8 @@ static void add_columns(struct sp_table *table, const struct columns *c)
 		sp_table_column(table, "samples", SP_TABLE_RIGHT);
 		sp_table_column(table, "sampled", SP_TABLE_RIGHT);
 	}
+	if (c->missing)
+		sp_table_column(table, "missing", SP_TABLE_RIGHT);
 	if (c->tags)
 		sp_table_column(table, "tags", SP_TABLE_LEFT);
 }
@@ -121,6 +124,21 @@ static void add_columns(struct sp_table *table, const struct columns *c)
 static void add_duration(struct sp_table *table, double ns, bool known)
 {
 	sp_table_cell(table, "%s", known ? sp_show_duration(ns).text : "-");
+}
+
+/* "3 calls", "3 calls, 2+ samples"; a plus: more may be. */
+static void add_missing(struct sp_table *table, const struct sp_summary_region *r)
+{
+	char calls[64] = "", samples[64] = "";
+
+	if (r->lost_calls || r->calls_in_gap)
+		snprintf(calls, sizeof(calls), "%s%s call%s", sp_show_count(r->lost_calls).text,
+			 r->calls_in_gap ? "+" : "", r->lost_calls == 1 ? "" : "s");
+	if (r->lost_samples || r->samples_in_gap)
+		snprintf(samples, sizeof(samples), "%s%s sample%s",
+			 sp_show_count(r->lost_samples).text, r->samples_in_gap ? "+" : "",
+			 r->lost_samples == 1 ? "" : "s");
+	sp_table_cell(table, "%s%s%s", calls, calls[0] && samples[0] ? ", " : "", samples);
 }
 
 static void add_row(struct sp_table *table, const struct columns *c,
@@ -154,6 +172,8 @@ static void add_row(struct sp_table *table, const struct columns *c,
 		sp_table_cell(table, "%s", sp_show_count(r->samples).text);
 		sp_table_cell(table, "%s", sp_show_share(r->sampled_share).text);
 	}
+	if (c->missing)
+		add_missing(table, r);
 	if (c->tags) {
 		sp_cleanup(sp_freep) char *tags = sp_tags_join(r->tags);
 
@@ -171,6 +191,8 @@ static void add_outside(struct sp_table *table, const struct columns *c, const s
 	sp_table_cell(table, "%s", sp_show_count(s->samples_outside).text);
 	sp_table_cell(table, "%s",
 		      sp_show_share((double)s->samples_outside / (double)s->samples).text);
+	if (c->missing)
+		sp_table_cell(table, "%s", "");
 	if (c->tags)
 		sp_table_cell(table, "%s", "");
 }
@@ -195,6 +217,9 @@ void sp_summary_show(const struct sp_summary_view *view)
 	}
 	if (!table || sp_table_print(table, stdout) < 0)
 		sp_log_error("out of memory");
+	if (columns.missing)
+		printf("missing: lost when it was recorded, and not in this row; +: more may be, of "
+		       "gaps whose region is not known\n");
 	if (view->rows < view->summary->n)
 		printf("… and %zu more row%s\n", view->summary->n - view->rows,
 		       view->summary->n - view->rows == 1 ? "" : "s");
@@ -249,6 +274,10 @@ static void write_region(struct sp_json *json, const struct sp_summary_view *vie
 	sp_json_real(json, "imbalance", r->imbalance);
 	sp_json_real(json, "tracer_share", r->tracer_share);
 	sp_json_unsigned(json, "samples", r->samples);
+	sp_json_unsigned(json, "lost_calls", r->lost_calls);
+	sp_json_unsigned(json, "lost_samples", r->lost_samples);
+	sp_json_bool(json, "calls_in_gap", r->calls_in_gap);
+	sp_json_bool(json, "samples_in_gap", r->samples_in_gap);
 	sp_json_real(json, "sampled_share", r->sampled_share);
 	sp_json_text(json, "file", r->file[0] ? r->file : NULL);
 	known(json, "line", r->line, r->line >= 0);
@@ -313,7 +342,8 @@ void sp_summary_write_csv(const struct sp_summary_view *view)
 {
 	printf("region,%scalls,total_ns,self_ns,share,mean_ns,min_ns,max_ns,std_ns,first_ns,last_"
 	       "ns,"
-	       "imbalance,tracer_share,samples,sampled_share,file,line,tags,cut_calls\n",
+	       "imbalance,tracer_share,samples,sampled_share,file,line,tags,cut_calls,"
+	       "lost_calls,lost_samples,in_gap\n",
 	       view->by_rank ? "rank," : "");
 	for (size_t i = 0; i < view->rows; i++) {
 		const struct sp_summary_region *r = &view->summary->regions[i];
@@ -340,12 +370,13 @@ void sp_summary_write_csv(const struct sp_summary_view *view)
 		sp_report_csv_text(stdout, r->file);
 		csv_known(r->line, r->line >= 0);
 		csv_tags(r->tags);
-		printf(",%" PRIu64 "\n", r->cut_calls);
+		printf(",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%d\n", r->cut_calls, r->lost_calls,
+		       r->lost_samples, r->calls_in_gap || r->samples_in_gap);
 	}
 	if (view->summary->samples) {
 		printf("%s,%s,,,,,,,,,,,,%" PRIu64, NO_REGION, view->by_rank ? "," : "",
 		       view->summary->samples_outside);
 		csv_real((double)view->summary->samples_outside / (double)view->summary->samples);
-		printf(",,,,\n");
+		printf(",,,,,,,\n");
 	}
 }

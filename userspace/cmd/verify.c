@@ -46,7 +46,8 @@ static const struct sp_cli cli = {
 	.about = "Reads files to their last byte, and says of each whether it is good: .h5, .spt, "
 		 ".sps,\n"
 		 "JSON profiles and journals. DIR stands for such files in it and in its folders.",
-	.more = "Exit status: 0 if all are good, 1 if one is not, 2 for wrong usage.",
+	.more = "Exit status: 0 if all are good and whole, 1 if one is bad, 2 for wrong usage, 3 if all\n"
+		"are good, but one says that events were lost when it was recorded.",
 	.options = options,
 	.flags = SP_CLI_PERMUTE,
 };
@@ -57,8 +58,10 @@ struct request {
 	bool quiet, as_json, stacks;
 	double least;
 	struct sp_json json;
-	uint64_t bad;
+	uint64_t bad, incomplete;
 };
+
+#define EXIT_INCOMPLETE 3
 
 /* ---- which files ---- */
 
@@ -181,6 +184,7 @@ static void write_json(struct sp_json *json, const char *path, const struct sp_v
 	sp_json_open_object(json, NULL);
 	sp_json_text(json, "path", path);
 	sp_json_bool(json, "ok", !verdict->error.code);
+	sp_json_unsigned(json, "lost", verdict->lost);
 	sp_json_text(json, "format", known ? sp_format_name(verdict->format) : NULL);
 	if (verdict->error.code) {
 		sp_json_open_object(json, "error");
@@ -246,7 +250,11 @@ static void say(const struct request *request, const char *path, const struct sp
 	if (verdict->error.code)
 		return;
 	sp_text_print(stdout, path);
-	if (warnings)
+	if (verdict->lost)
+		printf(": ok, but incomplete: %s event%s lost when it was recorded (%s)\n",
+		       sp_show_count(verdict->lost).text,
+		       verdict->lost == 1 ? " was" : "s were", checked ? checked : "");
+	else if (warnings)
 		printf(": ok, with %u warning%s (%s)\n", warnings, warnings == 1 ? "" : "s",
 		       checked ? checked : "");
 	else
@@ -285,6 +293,7 @@ static void verify(struct request *request, const char *path)
 	if (r < 0 && !verdict.error.code)
 		sp_error_set(&verdict.error, r, 0, "%s", strerror(-r));
 	request->bad += r < 0;
+	request->incomplete += r == 0 && verdict.lost;
 	say(request, path, &verdict);
 	if (request->as_json)
 		write_json(&request->json, path, &verdict);
@@ -305,10 +314,11 @@ static int run(struct request *request)
 	if (request->as_json) {
 		sp_json_close_array(&request->json);
 		sp_json_bool(&request->json, "ok", !request->bad);
+		sp_json_bool(&request->json, "complete", !request->bad && !request->incomplete);
 		sp_json_close_object(&request->json);
 		sp_json_end(&request->json);
 	}
-	return request->bad ? 1 : 0;
+	return request->bad ? 1 : request->incomplete ? EXIT_INCOMPLETE : 0;
 }
 
 static int parse_percent(const char *text, double *ret_share)

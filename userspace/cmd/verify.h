@@ -52,6 +52,7 @@ struct sp_verdict {
 	enum sp_format format;
 	int version;
 	uint64_t regions, rows, calls, samples, frames, objects, attributes, events, blocks, bytes;
+	uint64_t lost;	    /* events that are not in it, by its own account */
 	uint64_t dangling;  /* calls whose parent was not recorded, which is fine */
 	uint64_t done, all; /* progress, in whatever unit */
 	struct sp_stack_compare *stacks; /* NULL: not compared */

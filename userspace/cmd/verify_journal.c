@@ -124,5 +124,8 @@ int sp_verify_journal(struct sp_verdict *verdict, const char *path)
 	verdict->findings[SP_FIND_UNKNOWN_BLOCKS].count = state.unknown_blocks;
 	verdict->findings[SP_FIND_LANES].count = recording->made_up_lanes;
 	verdict->findings[SP_FIND_SITES].count = recording->unknown_site_calls;
+	for (size_t i = 0; i < recording->n_losses; i++)
+		if (sp_loss_is_gap(recording->losses[i].cause))
+			verdict->lost += recording->losses[i].count;
 	return judge(verdict, journal, recording, ended);
 }

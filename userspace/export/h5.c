@@ -2,8 +2,9 @@
  *
  * h5.c - a unit of a recording as an HDF5 profile, with everything that was recorded.
  *
- * The whole recording's losses, clocks and facts stand in the file of every unit, so that each can
- * be read alone; recording_id tells a reader of several which of them are one recording.
+ * The whole recording's clocks and facts stand in the file of every unit, and so do losses of no known
+ * thread, so that each can be read alone; recording_id tells a reader of several which of them are one
+ * recording.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -256,6 +257,18 @@ static int add_members(struct h5_sink *sink, struct sp_error *error)
 	return r;
 }
 
+/* Whether a gap is of a thread of another unit, whose file tells of it. Sets the row of the thread. */
+static bool is_elsewhere(const struct sp_sink_unit *unit, const struct sp_loss *loss,
+			 int64_t *ret_thread)
+{
+	const struct sp_recording *rec = unit->recording;
+	uint32_t index = loss->lane ? sp_idmap_get(&rec->lane_by_id, loss->lane) : SP_NONE;
+	uint32_t of = index == SP_NONE ? SP_NONE : rec->processes[rec->lanes[index].process].unit;
+
+	*ret_thread = of == unit->unit_index ? (int64_t)rec->lanes[index].thread : -1;
+	return of != SP_NONE && of != unit->unit_index;
+}
+
 static int add_losses(struct h5_sink *sink, struct sp_error *error)
 {
 	const struct sp_recording *rec = sink->unit->recording;
@@ -263,16 +276,19 @@ static int add_losses(struct h5_sink *sink, struct sp_error *error)
 
 	for (size_t i = 0; r == 0 && i < rec->n_losses; i++) {
 		const struct sp_loss *loss = &rec->losses[i];
+		uint32_t site = loss->site ? sp_idmap_get(&rec->site_by_number, loss->site) : SP_NONE;
 		struct sp_loss_row row = {
 			.cause = sp_loss_name(loss->cause),
 			.cpu = loss->cpu,
-			.thread = -1,
 			.count = loss->count,
 			.first_ns = loss->first,
 			.last_ns = loss->last,
 			.rank = UINT32_MAX,
+			.region = site == SP_NONE ? "" : rec->regions[rec->sites[site].region].name,
 		};
 
+		if (is_elsewhere(sink->unit, loss, &row.thread))
+			continue;
 		r = sp_h5_writer_add_losses(sink->writer, &row, 1, error);
 	}
 	return r;
