@@ -26,13 +26,14 @@ struct stream {
 	uint8_t data[SP_JOURNAL_BLOCK_BYTES];
 };
 
-#define RESERVE (256u << 10) /* bytes that are kept for the end */
+#define RESERVE (256u << 10) /* bytes that are kept for the end, if the file may be much larger */
 #define STEP (4u << 20)	     /* that are taken at once */
 
 struct sp_journal_writer {
 	int fd;
 	uint64_t bytes, sequence, lost;
 	uint64_t room, limit; /* bytes: taken on the disk, and that the file may have */
+	uint64_t reserve;
 	bool no_room;	      /* the file system cannot take it beforehand */
 	bool ending;	      /* the reserve may be used */
 	sp_journal_lost_cb on_lost;
@@ -73,7 +74,7 @@ static int take_room(struct sp_journal_writer *w, uint64_t bytes)
 /* Makes sure that @bytes more can be written, and the reserve after them. */
 static int make_room(struct sp_journal_writer *w, size_t bytes)
 {
-	uint64_t wanted = w->bytes + bytes + (w->ending ? 0 : RESERVE);
+	uint64_t wanted = w->bytes + bytes + (w->ending ? 0 : w->reserve);
 	int r;
 
 	if (wanted > w->limit)
@@ -191,6 +192,7 @@ int sp_journal_writer_new(int fd, struct sp_journal_writer **ret_writer)
 	w->limit = UINT64_MAX;
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
 		w->limit = limit.rlim_cur;
+	w->reserve = w->limit / 8 < RESERVE ? w->limit / 8 : RESERVE;
 	r = write_all(fd, (const uint8_t *)SP_JOURNAL_MAGIC, 8);
 	w->bytes = 8;
 	if (r == 0)
