@@ -16,6 +16,7 @@ enum key {
 	KEY_MAX_SIZE,
 	KEY_MAX_DISK,
 	KEY_RING_SIZE,
+	KEY_SAMPLE_RING_SIZE,
 	KEY_AS_ROOT,
 	KEY_KEEP_JOURNAL,
 	KEY_NO_LINE_PROFILE,
@@ -43,6 +44,8 @@ static const struct sp_option table[] = {
 	 "end when the disk is that full (default 90; 100: never)"},
 	{"ring-size", KEY_RING_SIZE, "SIZE",
 	 "buffer in the kernel for each CPU (default: by memory)"},
+	{"sample-ring-size", KEY_SAMPLE_RING_SIZE, "SIZE",
+	 "the same for samples (default: by -F and the kind of stacks)"},
 	{"breakpoints", KEY_BREAKPOINTS, NULL,
 	 "never use the fast way to probes of Linux 6.18 (see the manual page)"},
 	{"as-root", KEY_AS_ROOT, NULL,
@@ -199,6 +202,12 @@ static int take(struct sp_options *o, int key, const char *arg)
 		    o->ring_bytes > 1u << 30)
 			return sp_cli_usage_error(&cli, "--ring-size wants 4K to 1G, not '%s'",
 						  arg);
+		return 0;
+	case KEY_SAMPLE_RING_SIZE:
+		if (sp_parse_size(arg, &o->sample_ring_bytes) < 0 || o->sample_ring_bytes < 4096 ||
+		    o->sample_ring_bytes > 1u << 30)
+			return sp_cli_usage_error(
+				&cli, "--sample-ring-size wants 4K to 1G, not '%s'", arg);
 		return 0;
 	case KEY_AS_ROOT:
 		o->as_root = true;

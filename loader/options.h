@@ -23,6 +23,7 @@ struct sp_options {
 	uint64_t max_size;    /* bytes of the journal, 0 none */
 	double max_disk;      /* share of the file system in use, above 1 none */
 	uint64_t ring_bytes;  /* per CPU, 0: by the machine's memory */
+	uint64_t sample_ring_bytes; /* the same, 0: by the rate */
 	unsigned stacks;    /* enum sp_stack_mode of bpf/config.h; --stacks, default SP_STACKS_EH */
 	size_t copy_bytes;  /* of the stack, with SP_STACKS_DWARF (--stacks dwarf,BYTES) */
 	bool kernel_stacks; /* -k */

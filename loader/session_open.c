@@ -58,6 +58,8 @@ static size_t sample_ring_bytes(const struct sp_options *o, unsigned cpus)
 	size_t each = sizeof(struct sp_ev_sample) + SP_MAX_FRAMES * 8;
 	size_t bytes = 512u << 10, most = ring_bytes(0, cpus);
 
+	if (o->sample_ring_bytes)
+		return ring_bytes(o->sample_ring_bytes, cpus);
 	if (o->kernel_stacks)
 		each += SP_MAX_KERNEL_FRAMES * 8;
 	if (o->stacks == SP_STACKS_DWARF)

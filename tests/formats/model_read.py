@@ -100,7 +100,7 @@ def compare_tables(d, profile, dump, where):
         # Region ids go by the file's own table.
         for a, b in zip(got, expected):
             for key, value in b.items():
-                if key == "region":
+                if key == "region" and name != "losses":  # a name there
                     d.same(dump["regions"][a[key]], profile.regions[value], where, name, key)
                 else:
                     d.same(a[key], value, where, name, key)

@@ -250,15 +250,13 @@ static void say(const struct request *request, const char *path, const struct sp
 	if (verdict->error.code)
 		return;
 	sp_text_print(stdout, path);
+	printf(": ok");
+	if (warnings)
+		printf(", with %u warning%s", warnings, warnings == 1 ? "" : "s");
 	if (verdict->lost)
-		printf(": ok, but incomplete: %s event%s lost when it was recorded (%s)\n",
-		       sp_show_count(verdict->lost).text,
-		       verdict->lost == 1 ? " was" : "s were", checked ? checked : "");
-	else if (warnings)
-		printf(": ok, with %u warning%s (%s)\n", warnings, warnings == 1 ? "" : "s",
-		       checked ? checked : "");
-	else
-		printf(": ok (%s)\n", checked ? checked : "");
+		printf(", but incomplete: %s event%s lost when it was recorded",
+		       sp_show_count(verdict->lost).text, verdict->lost == 1 ? " was" : "s were");
+	printf(" (%s)\n", checked ? checked : "");
 	if (verdict->stacks)
 		sp_verify_show_stacks(verdict->stacks);
 }

@@ -41,6 +41,7 @@ class Profile:
         table = file.get("thread_table")  # none: neither calls nor samples
         by_index = dict(zip(table["index"][:].tolist(), table["native_id"][:].tolist())) if table else {}
         self.threads = sorted(by_index.values())
+        self.thread_rows = table["native_id"][:].tolist() if table else []
         self.tid = np.array([by_index[t] for t in self.thread.tolist()], np.int64)
         self.exclusive = dict(zip(text([self.names[i] for i in ids]), index["exclusive_totals"][:].tolist()))
         self.statistics = dict(zip([self.names[i] for i in ids], index["summary_statistics"][:]))
