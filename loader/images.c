@@ -314,20 +314,15 @@ static void say_late(struct sp_images *images, const char *path, uint64_t since)
 		"missing",
 		path, (double)(now - since) / 1e6);
 	if (images->recorder)
-		sp_recorder_lost(images->recorder, &(struct sp_ev_loss){
-							   .first = since,
-							   .last = now,
-							   .count = 1,
-							   .cause = SP_LOSS_ARMED_LATE,
-							   .cpu = -1,
-						   });
+		sp_recorder_lost_since(images->recorder, SP_LOSS_ARMED_LATE, -1, since);
 }
 
 static void say_unarmed(struct sp_images *images, const char *path, uint64_t since, int error)
 {
 	sp_log_error("cannot arm the probes of %s: %s", path, strerror(-error));
 	sp_bpf_hint(error);
-	sp_recorder_lost_since(images->recorder, SP_LOSS_ARMED_LATE, since ? since : sp_now());
+	sp_recorder_lost_since(images->recorder, SP_LOSS_ARMED_LATE, -1,
+			       since ? since : sp_now());
 }
 
 static int take_image(struct sp_images *images, struct found *f, size_t index, struct image *key,

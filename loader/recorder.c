@@ -156,6 +156,14 @@ void sp_recorder_lost(struct sp_recorder *r, struct sp_ev_loss *gap)
 	sp_recorder_add(r, SP_STREAM_RECORDER, &gap->head);
 }
 
+void sp_recorder_lost_since(struct sp_recorder *r, unsigned cause, int cpu, uint64_t since)
+{
+	struct sp_ev_loss gap = {
+		.first = since, .last = sp_now(), .count = 1, .cause = cause, .cpu = cpu};
+
+	sp_recorder_lost(r, &gap);
+}
+
 static void on_gap(void *arg, struct sp_ev_loss *gap)
 {
 	sp_recorder_lost(arg, gap);

@@ -43,6 +43,8 @@ void sp_recorder_losses(struct sp_recorder *recorder, struct sp_bpf *bpf, uint64
 void sp_recorder_skipped(struct sp_recorder *recorder, const struct sp_bpf *bpf);
 /* Notes a loss that is counted elsewhere, unless its count is 0. */
 void sp_recorder_lost(struct sp_recorder *recorder, struct sp_ev_loss *gap);
+/* One loss of unknown size, on a CPU (-1 unknown), from @since to now. */
+void sp_recorder_lost_since(struct sp_recorder *recorder, unsigned cause, int cpu, uint64_t since);
 /* At the end: uses the room that was kept, and notes what a full disk refused. */
 void sp_recorder_unwritten(struct sp_recorder *recorder);
 void sp_recorder_end(struct sp_recorder *recorder, uint64_t time, const char *reason);

@@ -47,7 +47,7 @@ static void on_cpu_back(void *arg, unsigned cpu)
 
 	sp_log_warning("CPU %u was off and is back: samples of up to a second are missing there",
 		       cpu);
-	sp_recorder_lost_since(s->recorder, SP_LOSS_CONTROL_RING_FULL, sp_now() - SECOND);
+	sp_recorder_lost_since(s->recorder, SP_LOSS_SAMPLE_THROTTLED, (int)cpu, sp_now() - SECOND);
 	if (sp_sampler_restart(s->sampler, cpu) < 0)
 		sp_log_warning("CPU %u takes no samples any more", cpu);
 }
