@@ -188,6 +188,9 @@ struct sp_recording {
 struct sp_recording *sp_recording_new(void);
 void sp_recording_free(struct sp_recording *recording);
 
+/* The name of the region of a gap, "" unknown. Ends name theirs, too, which may have no call. */
+const char *sp_recording_loss_region(const struct sp_recording *recording, const struct sp_loss *loss);
+
 /* Takes in one event. 0 or -ENOMEM; what an event claims is never trusted beyond its own values. */
 int sp_recording_add(struct sp_recording *recording, const struct sp_event *event);
 

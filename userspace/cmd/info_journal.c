@@ -90,7 +90,7 @@ static int gather_gaps(struct sp_info_journal *info)
 	for (size_t i = 0; i < rec->n_losses; i++) {
 		const struct sp_loss *loss = &rec->losses[i];
 		uint32_t lane = loss->lane ? sp_idmap_get(&rec->lane_by_id, loss->lane) : SP_NONE;
-		uint32_t site = loss->site ? sp_idmap_get(&rec->site_by_number, loss->site) : SP_NONE;
+		const char *region = sp_recording_loss_region(rec, loss);
 		struct sp_gap *gap = sp_array_add(&info->notes.gaps.items, &info->notes.gaps.n,
 						  &info->notes.gaps.room);
 
@@ -100,7 +100,7 @@ static int gather_gaps(struct sp_info_journal *info)
 			.cause = loss->cause,
 			.name = sp_loss_name(loss->cause),
 			.thread = lane == SP_NONE ? NULL : rec->lanes[lane].name,
-			.region = site == SP_NONE ? NULL : rec->regions[rec->sites[site].region].name,
+			.region = region[0] ? region : NULL,
 			.cpu = loss->cpu,
 			.tid = lane == SP_NONE ? -1 : (int64_t)rec->lanes[lane].tid,
 			.index = -1,

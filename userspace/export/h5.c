@@ -276,7 +276,6 @@ static int add_losses(struct h5_sink *sink, struct sp_error *error)
 
 	for (size_t i = 0; r == 0 && i < rec->n_losses; i++) {
 		const struct sp_loss *loss = &rec->losses[i];
-		uint32_t site = loss->site ? sp_idmap_get(&rec->site_by_number, loss->site) : SP_NONE;
 		struct sp_loss_row row = {
 			.cause = sp_loss_name(loss->cause),
 			.cpu = loss->cpu,
@@ -284,7 +283,7 @@ static int add_losses(struct h5_sink *sink, struct sp_error *error)
 			.first_ns = loss->first,
 			.last_ns = loss->last,
 			.rank = UINT32_MAX,
-			.region = site == SP_NONE ? "" : rec->regions[rec->sites[site].region].name,
+			.region = sp_recording_loss_region(rec, loss),
 		};
 
 		if (is_elsewhere(sink->unit, loss, &row.thread))
