@@ -62,9 +62,14 @@ static void check(const struct sp_recording *rec)
 		    lane->thread >= rec->units[rec->processes[lane->process].unit].threads)
 			abort();
 	}
-	for (size_t i = 0; i < rec->n_sites; i++)
-		if (rec->sites[i].region >= rec->n_regions || !rec->sites[i].name)
+	for (size_t i = 0; i < rec->n_sites; i++) {
+		const struct sp_site *site = &rec->sites[i];
+		/* Where nothing but ends stand there is no region, unless its name has one. */
+		bool bare = site->is_end && !site->calls && !site->samples;
+
+		if (!site->name || (site->region >= rec->n_regions && !(bare && site->region == SP_NONE)))
 			abort();
+	}
 	if (!rec->n_units)
 		abort();
 	for (uint32_t i = 0; i < rec->n_maps && i < 64; i++) {
