@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,34 +56,46 @@ static double now(void)
 
 /* ---- reading and printing: own, since they would take longer than looking up ---- */
 
-#define OUT_BYTES (256u << 10)
-#define TEXT_BYTES (66u << 10) /* more than the longest text has */
+#define PART 16384		/* addresses that are printed by one thread at a time */
+#define LEAST_BYTES (66u << 10) /* more than the longest text has */
 
 struct out {
-	char *bytes; /* OUT_BYTES */
-	size_t used;
+	char *bytes;
+	size_t used, room;
+	bool failed;
 };
 
-static void flush(struct out *out)
+/* Room for so many more bytes. */
+static bool has_room(struct out *out, size_t size)
 {
-	fwrite(out->bytes, 1, out->used, stdout);
-	out->used = 0;
+	size_t room = 2 * out->room + size;
+	char *grown;
+
+	if (size <= out->room - out->used)
+		return true;
+	grown = realloc(out->bytes, room);
+	if (!grown) {
+		out->failed = true;
+		return false;
+	}
+	out->bytes = grown;
+	out->room = room;
+	return true;
 }
 
 /* A few bytes. */
 static void put(struct out *out, const char *text, size_t size)
 {
-	if (size > OUT_BYTES - out->used)
-		flush(out);
+	if (!has_room(out, size))
+		return;
 	memcpy(out->bytes + out->used, text, size);
 	out->used += size;
 }
 
 static void put_text(struct out *out, const char *text)
 {
-	if (OUT_BYTES - out->used < TEXT_BYTES)
-		flush(out);
-	out->used = (size_t)(stpcpy(out->bytes + out->used, text) - out->bytes);
+	if (has_room(out, LEAST_BYTES))
+		out->used = (size_t)(stpcpy(out->bytes + out->used, text) - out->bytes);
 }
 
 static void put_address(struct out *out, uint64_t address)
@@ -124,19 +137,69 @@ static void print_one(struct out *out, uint64_t address, const struct sp_symbol 
 	}
 }
 
-static void print(struct out *out, const struct sp_symbols *symbols, uint32_t module,
-		  const uint64_t *addresses, size_t n, bool functions)
+/* What one of the two threads prints of the list. */
+struct print_part {
+	const struct sp_symbols *symbols;
+	uint32_t module;
+	bool functions;
+	const uint64_t *addresses;
+	size_t n;
+	struct out out;
+};
+
+static void *print_part(void *arg)
 {
+	struct print_part *part = arg;
 	const struct sp_symbol *found[64];
 
-	for (size_t i = 0; i < n; i += sp_array_size(found)) {
-		size_t part = n - i < sp_array_size(found) ? n - i : sp_array_size(found);
+	part->out.used = 0;
+	for (size_t i = 0; i < part->n; i += sp_array_size(found)) {
+		size_t n = part->n - i;
 
-		sp_symbols_find_all(symbols, module, addresses + i, part, found);
-		for (size_t k = 0; k < part; k++)
-			print_one(out, addresses[i + k], found[k], functions);
+		if (n > sp_array_size(found))
+			n = sp_array_size(found);
+		sp_symbols_find_all(part->symbols, part->module, part->addresses + i, n, found);
+		for (size_t k = 0; k < n; k++)
+			print_one(&part->out, part->addresses[i + k], found[k], part->functions);
 	}
-	flush(out);
+	return NULL;
+}
+
+/* Two parts of the list at a time, each by a thread. */
+static int print(const struct sp_symbols *symbols, uint32_t module, const uint64_t *addresses,
+		 size_t n, bool functions)
+{
+	struct print_part parts[2] = {
+		{.symbols = symbols, .module = module, .functions = functions},
+		{.symbols = symbols, .module = module, .functions = functions},
+	};
+	int r = 0;
+
+	for (size_t at = 0; at < n && r == 0;) {
+		pthread_t other;
+		bool both;
+
+		for (int i = 0; i < 2; i++) {
+			parts[i].addresses = addresses + at;
+			parts[i].n = n - at < PART ? n - at : PART;
+			at += parts[i].n;
+		}
+		both = parts[1].n && pthread_create(&other, NULL, print_part, &parts[1]) == 0;
+		print_part(&parts[0]);
+		if (both)
+			pthread_join(other, NULL);
+		else
+			print_part(&parts[1]);
+		for (int i = 0; i < 2; i++) {
+			if (parts[i].out.used)
+				fwrite(parts[i].out.bytes, 1, parts[i].out.used, stdout);
+			if (parts[i].out.failed)
+				r = -ENOMEM;
+		}
+	}
+	free(parts[0].out.bytes);
+	free(parts[1].out.bytes);
+	return r;
 }
 
 static uint64_t hexadecimal(const char *text, const char *end)
@@ -201,8 +264,6 @@ static int look_up(const struct sp_symbols_options *how, const char *path, const
 	sp_cleanup(sp_symbols_freep) struct sp_symbols *symbols = NULL;
 	sp_cleanup(sp_freep) uint64_t *addresses = NULL;
 	const struct sp_symbols_module *known;
-	sp_cleanup(sp_freep) char *bytes = malloc(OUT_BYTES);
-	struct out out = {.bytes = bytes};
 	size_t n = 0;
 	double start = now();
 	uint32_t module;
@@ -213,13 +274,15 @@ static int look_up(const struct sp_symbols_options *how, const char *path, const
 	if (r == 0 && copy)
 		r = sp_symbols_add_copy(symbols, module, copy);
 	if (r == 0)
-		r = bytes ? read_addresses(symbols, module, &addresses, &n) : -ENOMEM;
+		r = read_addresses(symbols, module, &addresses, &n);
 	if (r == 0)
 		r = sp_symbols_resolve(symbols);
 	if (r < 0)
 		return r;
 	if (print_what != PRINT_NOTHING)
-		print(&out, symbols, module, addresses, n, print_what == PRINT_FUNCTIONS);
+		r = print(symbols, module, addresses, n, print_what == PRINT_FUNCTIONS);
+	if (r < 0)
+		return r;
 	known = sp_symbols_module(symbols, module);
 	fprintf(stderr, "%s: %s%s%s%s%s, %zu addresses in %.3f s\n", path, statuses[known->status],
 		*known->debug_file ? " from " : "", known->debug_file, *known->reason ? ": " : "",
