@@ -19,6 +19,9 @@ die() {
 	exit 1
 }
 
+# Prints the comment that a script opens with, from its name on.
+show_help() { sed -n -e '1,3d' -e '/^#/!q' -e 's/^# \{0,1\}//p' "$0"; }
+
 is_root() { [ "$(id -u)" = 0 ]; }
 
 # Runs a command as root. Only what needs root goes through here.

@@ -227,6 +227,7 @@ def test_verify_good(report):
     check(answer["ok"] and all(f["ok"] and not f["warnings"] for f in answer["files"]), "verify --json")
     check(sum(f["checked"]["calls"] for f in answer["files"] if f["format"] == "hdf5") == 564, "calls that were read")
     check("no file or directory is given" in report.said("verify", status=2), "verify without a file")
+    check("no stacks were compared" in report.said("verify", "--stacks", "demo"), "verify --stacks without a journal")
     os.mkdir(os.path.join(report.work, "void"))
     check("void: has no file to verify" in report.said("verify", "void"), "an empty directory")
 
@@ -377,6 +378,12 @@ def test_stacks(report):
     # What JSON has no place for is told.
     done = report.run("export", "json", "stacks", "-o", "stacks.json")
     check(b"names of kernel functions" in done.stderr, done.stderr)
+    # And in the file that was made of it these are unknown, which is not none.
+    text = report.text("info", "stacks.json")
+    for what in "processes", "samples", "losses":
+        check(f"{what:12} unknown\n" in text, f"{what} of an exported JSON: {text}")
+    exported = report.json("info", "stacks.json")["recordings"][0]
+    check([exported[k] for k in ("samples", "processes")] == [None] * 2 and not exported["losses_known"], exported)
 
 
 def test_memory(report):

@@ -119,7 +119,7 @@ ODD = {
     "thread": (put("events/thread_ids", 3, 7), "a call names a thread that the table does not have: call 3 of row 0"),
     "thread twice": (put("thread_table/index", 1, 0), "two threads of a rank have one index: 0 of rank 0"),
     "parent": (put("events/parent_ids", 0, 1 << 50), "a call's parent has an id that is not smaller"),
-    "flags": (put("sp_trace/calls/flags", 0, 32), "a call has flags of a meaning that is not known: call 0 of row 0"),
+    "flags": (put("sp_trace/calls/flags", 0, 64), "a call has flags of a meaning that is not known: call 0 of row 0"),
     "thread ends": (put("thread_table/end_ns", 1, 5), "ends before it starts: row 1 of the threads"),
     "sample's rank": (put("sp_trace/samples/rank", 3, 8), "a sample is of a rank that the profile does not have"),
     "finalize": (lambda file: file["metadata"].attrs.__setitem__("finalize_time_ns", 5), "ended before it started"),

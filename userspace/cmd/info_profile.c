@@ -24,13 +24,21 @@ static void add_known(int64_t *sum, uint64_t more)
 }
 
 /* A recording of ours says in its facts which one it is. The group /sp_trace alone says nothing:
- * every file that import and export write has it. */
+ * every file that import and export write has it. JSON keeps the facts, but has no place for
+ * samples, losses and most tables: there, that none are found says nothing. */
+static bool is_ours(const struct sp_given *input)
+{
+	return input->recording && sp_profile_info(input->profile)->format == SP_FORMAT_HDF5;
+}
+
 static bool knows_samples(const struct sp_given *input)
 {
 	const struct sp_profile_info *info = sp_profile_info(input->profile);
 
-	return input->recording || info->format == SP_FORMAT_SPS || info->n_samples ||
-	       sp_given_number(input, "sample_hz", -1) >= 0;
+	if (info->n_samples || info->format == SP_FORMAT_SPS)
+		return true;
+	return info->format == SP_FORMAT_HDF5 &&
+	       (input->recording || sp_given_number(input, "sample_hz", -1) >= 0);
 }
 
 static void widen(struct sp_info *rec, int64_t start, int64_t end)
@@ -70,11 +78,11 @@ int sp_info_add(struct sp_info *rec, const struct sp_given *input, struct sp_err
 		add_known(&rec->calls, info->n_calls);
 	if (knows_samples(input))
 		add_known(&rec->samples, info->n_samples);
-	if (input->recording || n_threads)
+	if (is_ours(input) || n_threads)
 		add_known(&rec->threads, n_threads);
-	if (input->recording || n_processes)
+	if (is_ours(input) || n_processes)
 		add_known(&rec->processes, n_processes);
-	rec->losses_known |= input->recording && !sp_given_number(input, "recorder_died", 0);
+	rec->losses_known |= is_ours(input) && !sp_given_number(input, "recorder_died", 0);
 	return sps ? 0 : sp_stack_counts_read(&rec->stacks, input->profile, error);
 }
 

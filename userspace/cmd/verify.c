@@ -58,7 +58,7 @@ struct request {
 	bool quiet, as_json, stacks;
 	double least;
 	struct sp_json json;
-	uint64_t bad, incomplete;
+	uint64_t bad, incomplete, journals;
 };
 
 #define EXIT_INCOMPLETE 3
@@ -263,7 +263,7 @@ static void say(const struct request *request, const char *path, const struct sp
 
 /* ---- one by one ---- */
 
-static int check(const struct request *request, struct sp_verdict *verdict, const char *path)
+static int check(struct request *request, struct sp_verdict *verdict, const char *path)
 {
 	sp_cleanup(sp_profile_freep) struct sp_profile *profile = NULL;
 	struct sp_error *error = &verdict->error;
@@ -275,6 +275,7 @@ static int check(const struct request *request, struct sp_verdict *verdict, cons
 	if (stat(path, &st) == 0)
 		verdict->bytes = (uint64_t)st.st_size;
 	if (verdict->format == SP_FORMAT_JOURNAL) {
+		request->journals++;
 		r = sp_verify_journal(verdict, path);
 		return r < 0 || !request->stacks ? r
 						 : sp_verify_stacks(verdict, path, request->least);
@@ -309,6 +310,13 @@ static int run(struct request *request)
 	}
 	for (size_t i = 0; i < request->n; i++)
 		verify(request, request->paths[i]);
+	if (request->stacks && !request->journals) {
+		fflush(stdout);
+		sp_log_error("no stacks were compared: there is no journal among these files");
+		sp_log_hint(
+			"It has the copies: record with sp-trace --stacks dwarf --keep-journal");
+		request->bad++;
+	}
 	if (request->as_json) {
 		sp_json_close_array(&request->json);
 		sp_json_bool(&request->json, "ok", !request->bad);
@@ -348,7 +356,8 @@ static int parse(int argc, char **argv, struct request *request)
 			request->stacks = true;
 			if (parse_percent(arg, &request->least) < 0)
 				return sp_cli_usage_error(
-					&cli, "--least takes a percentage, 0 to 100, not '%s'", arg);
+					&cli, "--least takes a percentage, 0 to 100, not '%s'",
+					arg);
 		} else {
 			any = true;
 			if (add_operand(request, arg) < 0) {
