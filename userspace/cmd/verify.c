@@ -46,7 +46,8 @@ static const struct sp_cli cli = {
 	.about = "Reads files to their last byte, and says of each whether it is good: .h5, .spt, "
 		 ".sps,\n"
 		 "JSON profiles and journals. DIR stands for such files in it and in its folders.",
-	.more = "Exit status: 0 if all are good and whole, 1 if one is bad, 2 for wrong usage, 3 if all\n"
+	.more = "Exit status: 0 if all are good and whole, 1 if one is bad, 2 for wrong usage, 3 "
+		"if all\n"
 		"are good, but one says that events were lost when it was recorded.",
 	.options = options,
 	.flags = SP_CLI_PERMUTE,
