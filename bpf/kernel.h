@@ -25,6 +25,10 @@ struct thread_struct {
 	unsigned long fsbase; /* x86-64 */
 } SP_KERNEL_STRUCT;
 
+struct mm_struct {
+	unsigned long start_stack; /* an address on the main thread's stack */
+} SP_KERNEL_STRUCT;
+
 struct task_struct {
 	unsigned int flags; /* PF_* */
 	int pid;
@@ -33,6 +37,7 @@ struct task_struct {
 	__u64 start_boottime;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
+	struct mm_struct *mm;
 	struct sched_entity se;
 	unsigned long sas_ss_sp; /* sigaltstack */
 	unsigned long sas_ss_size;

@@ -153,8 +153,10 @@ static long drop_one(__u32 index, struct edge *e)
 {
 	struct stack *st = e->st;
 	struct frame *outer = outer_frame(st);
+	__u64 sp = PLACE_SP(e->place);
 
-	if (!outer || PLACE_SP(outer[1].place) > PLACE_SP(e->place))
+	if (!outer || PLACE_SP(outer[1].place) > sp || PLACE_SP(outer[1].place) < e->low ||
+	    PLACE_SP(outer[1].place) - e->hole < e->hole_bytes)
 		return 1;
 	st->late[st->n_late++ & (SP_LATE_ENDS - 1)] = outer[1].id;
 	st->overflow = 0;
@@ -163,8 +165,8 @@ static long drop_one(__u32 index, struct edge *e)
 }
 
 /* A full stack: the innermost calls that began no deeper on the program's stack than where it is
- * now have been left without an end (by longjmp, or by a continue in a loop). Real recursion begins
- * ever deeper, so it loses nothing here. */
+ * now, on the same stack, have been left without an end (by longjmp, or by a continue in a loop).
+ * Real recursion begins ever deeper, so it loses nothing here. */
 static __noinline int drop_abandoned(struct stack *st, __u64 sp)
 {
 	struct edge e = {.st = st, .place = sp};
@@ -172,6 +174,10 @@ static __noinline int drop_abandoned(struct stack *st, __u64 sp)
 	if (!st)
 		return 0;
 	e.now = bpf_ktime_get_ns();
+	find_stack(&e);
+	/* Where no thread's stack is known, all are taken for one. */
+	if (!bpf_core_field_exists(bpf_get_current_task_btf()->thread.fsbase) && !st->high)
+		e.low = 0;
 	bpf_loop(SP_MAX_DEPTH, drop_one, &e, 0);
 	return 0;
 }
@@ -279,7 +285,8 @@ sp_inline void end_nothing(struct edge *e)
 }
 
 /* True if the end is one of the calls beyond the limit. Those of scopes are told from recorded ones
- * by place and region; of others the innermost ends first, unless the stack is above them. */
+ * by place and region; of others the innermost ends first, unless the function around them has
+ * returned. */
 sp_inline bool end_overflow(struct edge *e)
 {
 	struct stack *st = e->st;
@@ -289,8 +296,7 @@ sp_inline bool end_overflow(struct edge *e)
 		return false;
 	if (e->place & SP_SCOPE)
 		bpf_loop(SP_MAX_DEPTH, search_exact, e, 0);
-	if (!e->found &&
-	    (PLACE_SP(e->place) <= PLACE_SP(outer[1].place) || !(outer[1].place & SP_SCOPE))) {
+	if (!e->found && !is_dead(e, outer + 1)) {
 		st->overflow--;
 		return true;
 	}
@@ -307,9 +313,11 @@ static __noinline int repair_end(struct edge *e)
 	if (!e)
 		return 0;
 	st = e->st;
-	if (!st || end_overflow(e))
+	if (!st)
 		return 0;
 	find_stack(e);
+	if (end_overflow(e))
+		return 0;
 	if (!e->found)
 		bpf_loop(SP_MAX_DEPTH, search_exact, e, 0);
 	if (!e->found) {

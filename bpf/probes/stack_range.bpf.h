@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
  *
  * stack_range.bpf.h - the addresses of a thread's own stack, from what the kernel knows.
+ *
+ * Stacks of fibers must not be taken for it, wherever they lie. The main thread's is the mapping
+ * that the kernel made. Another thread's has its control block above it in the same mapping; the
+ * main thread's control block tells nothing, since it lies where the kernel puts large blocks of
+ * malloc, too, in one mapping with them.
  */
 #ifndef SP_BPF_STACK_RANGE_H
 #define SP_BPF_STACK_RANGE_H
@@ -27,13 +32,14 @@ static __noinline int learn_stack(struct stack *st, __u64 sp)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct vma_range vma = {};
-	__u64 fs = 0;
+	__u64 fs = 0, first;
 
 	if (!st || bpf_find_vma(task, sp, see_vma, &vma, 0))
 		return 0; /* or another thread is just changing the mappings: in doubt */
-	if (bpf_core_field_exists(task->thread.fsbase))
+	if (task->pid != task->tgid && bpf_core_field_exists(task->thread.fsbase))
 		fs = BPF_CORE_READ(task, thread.fsbase);
-	if (vma.flags & VM_GROWSDOWN) {
+	first = BPF_CORE_READ(task, mm, start_stack);
+	if (vma.flags & VM_GROWSDOWN && first - vma.start < vma.end - vma.start) {
 		st->low = vma.end - vma.start < MAIN_STACK ? vma.end - MAIN_STACK : vma.start;
 		st->high = vma.end;
 	} else if (sp < fs && fs < vma.end) {

@@ -145,4 +145,17 @@ def one_by_one(into):
              "6 × left at mistaken.c:2")
 
 
-main(one_by_one, random_programs)
+def other_stacks(into):
+    """Fibers and handlers leave the calls of other stacks alone, also where there is no room for more."""
+    for case, calls, too_deep in ((["pair"], {"around": 1, "first": 1, "second": 1, "plain": 3}, 0),
+                                  (["fiber", "80"], {"deep": 80, "plain": 1}, 4), (["fiber", "90"], {"deep": 80, "plain": 1}, 14),
+                                  (["signal", "80"], {"deep": 80, "plain": 1}, 2), (["signal", "90"], {"deep": 80, "plain": 1}, 12)):
+        done = trace("-F", "0", "-o", into / "".join(case), "--", PROGRAMS / "fibers", *case)
+        equal(done.returncode, 0, f"{case}: status")
+        profile = Profile(into / "".join(case) / "fibers_rank00000.h5")
+        equal({name: n for name, n in profile.count().items() if n}, calls, f"{case}: calls")
+        equal(set(profile.flags.tolist()), {0}, f"{case}: flags")
+        equal(sums(profile), {"nested too deeply": too_deep} if too_deep else {}, f"{case}: losses")
+
+
+main(one_by_one, other_stacks, random_programs)

@@ -82,6 +82,10 @@ class Lane:
     def dead(self, f, e):
         return f.scope and e.known and f.stack == e.stack and f.sp < e.sp
 
+    def gone(self, f, e):
+        """Of a full stack, scope or not."""
+        return f.sp == e.sp or e.known and f.stack == e.stack and f.sp < e.sp
+
     def close_inner(self, e, keep, again=False):
         while len(self.stack) > keep:
             f = self.stack[-1]
@@ -110,7 +114,7 @@ class Lane:
                         self.close_inner(e, i, True)
                         break
         if len(self.stack) >= DEPTH:
-            while self.stack and self.stack[-1].sp <= e.sp:
+            while self.stack and self.gone(self.stack[-1], e):
                 self.late[self.n_late % LATE] = self.stack[-1].name
                 self.n_late += 1
                 self.overflow = 0
@@ -141,7 +145,7 @@ class Lane:
             self.pop(0, e.before, e.after)
             return
         if self.overflow and top:
-            if (not e.scope or self.exact(e) is None) and (e.sp <= top.sp or not top.scope):
+            if (not e.scope or self.exact(e) is None) and not self.dead(top, e):
                 self.overflow -= 1
                 return
             self.overflow = 0
