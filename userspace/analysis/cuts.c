@@ -19,7 +19,8 @@
 #define BEGAN_BEFORE 5
 
 static const char *const reasons[SP_CUT_KINDS] = {
-	"ended with the region around %s: an early return, or a missing end",
+	"ended with the region around %s, so the times may be wrong: an early return, or a missing "
+	"end",
 	"ended with %s thread",
 	"ended when %s process executed another program",
 	"%s still open when the recording ended: cut there",

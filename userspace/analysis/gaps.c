@@ -103,19 +103,22 @@ static bool is_of(const struct sp_gap *gap, const char *cause, size_t input)
 	return (input == SIZE_MAX || gap->input == input) && !strcmp(gap->name, cause);
 }
 
-/* "in regions leaf 40, outer 2 and 3 more": who shares a cause, largest first. */
+/* "in regions leaf: 40, outer: 2 and 3 more": who shares a cause, largest first. Who has all of it
+ * needs no number: "in region leaf". */
 static int tell_shares(const struct sp_gaps *gaps, const char *cause, size_t input,
 		       void (*name)(const struct sp_gap *, char *, size_t), const char *what,
 		       const char **between, FILE *out)
 {
 	struct share *all = calloc(gaps->n + 1, sizeof(*all));
 	size_t n = 0, kept = 0;
+	uint64_t sum = 0;
 
 	if (!all)
 		return -ENOMEM;
 	for (size_t i = 0; i < gaps->n; i++) {
 		if (!is_of(&gaps->items[i], cause, input))
 			continue;
+		sum += gaps->items[i].count;
 		all[n].count = gaps->items[i].count;
 		name(&gaps->items[i], all[n].name, sizeof(all[n].name));
 		n += all[n].name[0] != 0;
@@ -130,9 +133,11 @@ static int tell_shares(const struct sp_gaps *gaps, const char *cause, size_t inp
 	qsort(all, n, sizeof(*all), by_count);
 	if (n)
 		fprintf(out, "%s%s%s", *between, what, n == 1 ? "" : "s");
-	for (size_t i = 0; i < n && i < MOST_NAMED; i++)
-		fprintf(out, "%s%s: %s", i ? ", " : " ", all[i].name,
-			sp_show_count(all[i].count).text);
+	for (size_t i = 0; i < n && i < MOST_NAMED; i++) {
+		fprintf(out, "%s%s", i ? ", " : " ", all[i].name);
+		if (all[i].count != sum)
+			fprintf(out, ": %s", sp_show_count(all[i].count).text);
+	}
 	if (n > MOST_NAMED)
 		fprintf(out, " and %zu more", n - MOST_NAMED);
 	if (n)
@@ -158,8 +163,12 @@ static void tell_times(const struct sp_gaps *gaps, const char *cause, size_t inp
 		return;
 	if (first < origin)
 		origin = first;
-	fprintf(out, "%sfrom %.6f to %.6f s%s", between, (double)(first - origin) / 1e9,
-		(double)(last - origin) / 1e9, start > 0 ? " of the run" : "");
+	if (first == last)
+		fprintf(out, "%sat ", between);
+	else
+		fprintf(out, "%sfrom %.6f to ", between, (double)(first - origin) / 1e9);
+	fprintf(out, "%.6f s%s", (double)(last - origin) / 1e9,
+		start > 0 ? " of the run" : " of CLOCK_MONOTONIC");
 }
 
 char *sp_gaps_tell(const struct sp_gaps *gaps, const char *cause, size_t input, int64_t start)
@@ -216,8 +225,7 @@ static void join(struct span *into, const struct span *from)
 int sp_gap_spans_new(const struct sp_gaps *gaps, enum sp_loss_of of, size_t input, size_t file,
 		     struct sp_gap_spans **ret_spans)
 {
-	struct sp_gap_spans *spans =
-		calloc(1, sizeof(*spans) + gaps->n * sizeof(spans->items[0]));
+	struct sp_gap_spans *spans = calloc(1, sizeof(*spans) + gaps->n * sizeof(spans->items[0]));
 
 	if (!spans)
 		return -ENOMEM;
@@ -258,7 +266,8 @@ bool sp_gap_spans_empty(const struct sp_gap_spans *spans)
 bool sp_gap_spans_touch(const struct sp_gap_spans *spans, uint32_t rank, int64_t thread,
 			int64_t start, int64_t end)
 {
-	uint64_t first = start < 0 ? 0 : (uint64_t)start, last = end < start ? first : (uint64_t)end;
+	uint64_t first = start < 0 ? 0 : (uint64_t)start,
+		 last = end < start ? first : (uint64_t)end;
 
 	for (size_t i = 0; i < spans->n; i++) {
 		const struct span *span = &spans->items[i];
