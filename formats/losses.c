@@ -13,7 +13,8 @@ static const struct {
 	[SP_LOSS_CALL_RING_FULL] =
 		{"call ring full",
 		 "the recorder could not keep up: give it a CPU or a larger --ring-size"},
-	[SP_LOSS_SAMPLE_RING_FULL] = {"sample ring full", "sample less often (-F)"},
+	[SP_LOSS_SAMPLE_RING_FULL] = {"sample ring full",
+				      "sample less often (-F), or use a larger --sample-ring-size"},
 	[SP_LOSS_CONTROL_RING_FULL] = {"control ring full",
 				       "threads or mappings came faster than they could be noted"},
 	[SP_LOSS_STORAGE] = {"no task storage",
@@ -21,7 +22,8 @@ static const struct {
 	[SP_LOSS_DEPTH] = {"nested too deeply", "regions more than 80 deep are not recorded"},
 	[SP_LOSS_UNMATCHED_END] =
 		{"end without a begin",
-		 "the region began before the recording, or its begin is missing"},
+		 "the region began before the recording, or its begin is missing or has another "
+		 "name, or it was ended twice"},
 	[SP_LOSS_UNKNOWN_SITE] = {"unknown region site",
 				  "the binary's region table could not be read"},
 	[SP_LOSS_TABLE_FULL] = {"name table full", "the program makes too many names at run time"},
@@ -31,21 +33,25 @@ static const struct {
 	[SP_LOSS_STACK_UNREADABLE] = {"stack unreadable", "the sample is kept without its stack"},
 	[SP_LOSS_DISK] = {"not written", "the disk was full or refused the data"},
 	[SP_LOSS_DISK_SAMPLES] = {"sample not written", "the disk was full or refused the data"},
-	[SP_LOSS_DISK_FACTS] = {"record not written",
-				"the disk was full or refused the data: names of threads, regions or "
-				"files may be missing"},
+	[SP_LOSS_DISK_FACTS] =
+		{"record not written",
+		 "the disk was full or refused the data: names of threads, regions or "
+		 "files may be missing"},
 	[SP_LOSS_THINNED] = {"thinned", "so that it costs less, the program did not fire them"},
 	[SP_LOSS_ARMED_LATE] = {"armed late",
 				"a library that the program opened itself had run before "
 				"its probes were armed: its first regions are missing"},
-	[SP_LOSS_STACK_COPY] = {"stack copy ring full",
-				"these samples have the stack that the kernel side found: sample less "
-				"often (-F), or copy less (--stacks dwarf,BYTES)"},
-	[SP_LOSS_LATE_END] = {"end that came too late",
-			      "its call had been closed, by the end of one around it or because its "
-			      "function was left"},
-	[SP_LOSS_SAMPLE_THROTTLED] = {"sample not taken",
-				      "the kernel throttled sampling, or came too late: use a lower -F"},
+	[SP_LOSS_STACK_COPY] =
+		{"stack copy ring full",
+		 "these samples have the stack that the kernel side found: sample less "
+		 "often (-F), or copy less (--stacks dwarf,BYTES)"},
+	[SP_LOSS_LATE_END] =
+		{"end that came too late",
+		 "its call had been closed, by the end of one around it or because its "
+		 "function was left"},
+	[SP_LOSS_SAMPLE_THROTTLED] =
+		{"sample not taken",
+		 "the kernel throttled sampling, or came too late: use a lower -F"},
 };
 
 const char *sp_loss_name(unsigned cause)
