@@ -50,10 +50,7 @@ struct task_struct {
 struct vm_area_struct {
 	unsigned long vm_start;
 	unsigned long vm_end;
-	unsigned long vm_flags;
 } SP_KERNEL_STRUCT;
-
-#define VM_GROWSDOWN 0x100
 
 struct linux_binprm;
 

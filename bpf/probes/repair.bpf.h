@@ -8,7 +8,7 @@
  * program or the recording; only on a full stack by where the stack pointer is. A scope is also
  * closed at the first edge from which its function is seen to have returned: above it on the same
  * stack. "Same" is proven, not assumed, since a signal's stack or a fiber may lie anywhere: the
- * range of the thread's own stack is known from the kernel (the main thread's mapping grows down;
+ * range of the thread's own stack is known from the kernel (the main thread's begin stands there;
  * another thread's holds its control block above the stack), that of the signal stack, too, and
  * nothing else counts. Where it is in doubt the call stays open: closing late is better than
  * closing what runs.
@@ -169,14 +169,15 @@ static long drop_one(__u32 index, struct edge *e)
  * Real recursion begins ever deeper, so it loses nothing here. */
 static __noinline int drop_abandoned(struct stack *st, __u64 sp)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct edge e = {.st = st, .place = sp};
 
 	if (!st)
 		return 0;
 	e.now = bpf_ktime_get_ns();
 	find_stack(&e);
-	/* Where no thread's stack is known, all are taken for one. */
-	if (!bpf_core_field_exists(bpf_get_current_task_btf()->thread.fsbase) && !st->high)
+	/* Another thread may hold the lock, for long if it forks: then all is taken for one stack. */
+	if (!st->high && task->pid != task->tgid)
 		e.low = 0;
 	bpf_loop(SP_MAX_DEPTH, drop_one, &e, 0);
 	return 0;
