@@ -53,4 +53,11 @@ static inline int64_t sp_wrap_sub(int64_t a, int64_t b)
 	return (int64_t)((uint64_t)a - (uint64_t)b);
 }
 
+/* A sum of counts that says "something" of whatever a file claims: one that wraps could be 0. */
+static inline void sp_add_capped(uint64_t *sum, uint64_t count)
+{
+	if (__builtin_add_overflow(*sum, count, sum))
+		*sum = UINT64_MAX;
+}
+
 #endif

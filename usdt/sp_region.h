@@ -67,6 +67,8 @@
  * - C++: a constexpr function cannot contain a region: compilers refuse it, or the function is no
  *   longer constant. Exceptions end scopes as they end any object. SP_REGION_FUNCTION() in a lambda
  *   is called "operator()", and in a member function by the bare name of the function.
+ *   A scope must not stay open while its coroutine is suspended, nor one while a fiber runs on memory
+ *   of the stack that it is on: either looks like a scope that longjmp left, and is closed early.
  * - C: scopes end at return, break, goto and the end of the block; with -fexceptions also when a
  *   C++ exception passes; never by longjmp.
  * - One scope a line: two SP_REGION_SCOPE on one line of one block do not compile.

@@ -9,6 +9,7 @@
  *   make_journal FILE hostile               names that a terminal would act upon, and long ones
  *   make_journal FILE cuts                  calls without an end of their own, of every kind, tags
  *   make_journal FILE stacks                stacks with the kernel's frames, of every end, archived files
+ *   make_journal FILE claims                nothing but losses that are more than can be counted
  *   make_journal FILE empty                 nothing was recorded
  */
 #include <stdio.h>
@@ -314,13 +315,24 @@ static void stacks(struct maker *m)
 	maker_archived(m, 2, 4096, -13, "");
 }
 
+/* Losses whose sums are 2^64 and more: for one cause, and over two. */
+static void claims(struct maker *m)
+{
+	put_meta(m, "claims");
+	maker_meta(m, "boot_id", "of claims");
+	for (int cpu = 0; cpu < 2; cpu++) {
+		maker_loss(m, SP_LOSS_CALL_RING_FULL, cpu, 1ull << 63, START, START + 9);
+		maker_loss(m, SP_LOSS_DEPTH, cpu, 1ull << 63, START, START + 9);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct maker maker;
 
 	if (argc < 3) {
 		fprintf(stderr, "usage: make_journal FILE big CALLS [SAMPLES] | demo | died | "
-				"hostile | cuts | stacks | empty\n");
+				"hostile | cuts | stacks | claims | empty\n");
 		return 2;
 	}
 	maker = maker_open(argv[1]);
@@ -335,6 +347,8 @@ int main(int argc, char **argv)
 		cuts(&maker);
 	else if (!strcmp(argv[2], "stacks"))
 		stacks(&maker);
+	else if (!strcmp(argv[2], "claims"))
+		claims(&maker);
 	else if (!strcmp(argv[2], "empty"))
 		put_meta(&maker, "nothing");
 	else

@@ -103,7 +103,7 @@ def pairs(line):
 
 
 def test_dump_journal(report):
-    for kind, args in ("demo", ()), ("died", ()), ("cuts", ()), ("stacks", ()), ("big", ("500", "50")):
+    for kind, args in ("demo", ()), ("died", ()), ("cuts", ()), ("stacks", ()), ("claims", ()), ("big", ("500", "50")):
         name = report.make(kind, *args)
         schema, blocks = journal.read(report.read(name))
         wanted = [dict(event, block=i, stream=stream)
@@ -213,6 +213,16 @@ def report_schema(report):
 
 
 # ---- verify ----
+
+def test_verify_claims(report):
+    """Losses are never nothing because their sum is 2^64."""
+    most = f"{2**64 - 1:,}"
+    for what in "claims", "claims.spj":
+        check(f"incomplete: {most} events" in report.text("verify", what, status=3), f"verify {what}")
+        told = report.text("info", what)
+        check(f"MISSING: {most} × call ring full" in told and f"MISSING: {most} × nested too deeply" in told and
+              f"losses       {most} events" in told, f"info {what}: {told}")
+
 
 def test_verify_good(report):
     good = report.text("verify", "demo", "cuts", "hostile", "stacks", "big", "demo.spj", "cuts.spj", "stacks.spj", status=3)
@@ -415,6 +425,7 @@ def main():
         test_dump_profiles(report)
         test_dump_usage(report)
         test_hostile_names(report)
+        test_verify_claims(report)
         test_verify_good(report)
         test_verify_continues(report)
         test_verify_journals(report)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/util.h"
 #include "userspace/base/array.h"
 #include "userspace/base/units.h"
 
@@ -126,7 +127,7 @@ static int tell_shares(const struct sp_gaps *gaps, const char *cause, size_t inp
 	qsort(all, n, sizeof(*all), by_name);
 	for (size_t i = 1; i < n; i++)
 		if (!strcmp(all[kept].name, all[i].name))
-			all[kept].count += all[i].count;
+			sp_add_capped(&all[kept].count, all[i].count);
 		else
 			all[++kept] = all[i];
 	n = n ? kept + 1 : 0;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "formats/codec.h"
+#include "formats/util.h"
 #include "userspace/analysis/cuts.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
@@ -80,7 +81,7 @@ static int gather_losses(struct sp_inputs *inputs, size_t index, struct sp_error
 
 		if (!loss)
 			return out_of_memory(error);
-		loss->count += gap->count;
+		sp_add_capped(&loss->count, gap->count);
 		if (gap->first && (!loss->first || gap->first < loss->first))
 			loss->first = gap->first;
 		if (gap->last > loss->last)

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "formats/profile_guard.h"
+#include "formats/util.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 
@@ -272,7 +273,7 @@ static int add_losses(struct sp_sample_files *files, struct sp_profile *profile,
 			}
 			loss->cause = cause;
 		}
-		loss->count += rows[i].count;
+		sp_add_capped(&loss->count, rows[i].count);
 	}
 	return r;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/util.h"
 #include "userspace/analysis/cuts.h"
 #include "userspace/analysis/lanes.h"
 #include "userspace/base/array.h"
@@ -147,9 +148,9 @@ static int add_lost(struct builder *b, const struct sp_inputs *inputs, struct sp
 		if (r < 0)
 			return r;
 		if (of == SP_LOSS_OF_CALLS)
-			b->summary->regions[index].lost_calls += gap->count;
+			sp_add_capped(&b->summary->regions[index].lost_calls, gap->count);
 		else
-			b->summary->regions[index].lost_samples += gap->count;
+			sp_add_capped(&b->summary->regions[index].lost_samples, gap->count);
 		b->summary->gaps = true;
 	}
 	return 0;

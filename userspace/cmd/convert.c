@@ -16,6 +16,7 @@
 
 #include "formats/codec.h"
 #include "formats/h5_write.h"
+#include "formats/util.h"
 #include "formats/wire.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/units.h"
@@ -233,7 +234,7 @@ void sp_convert_say_losses(struct sp_convert *convert)
 
 		for (size_t i = 0; i < n; i++)
 			if (!strcmp(rows[i].cause, sp_loss_name(cause)))
-				count += rows[i].count;
+				sp_add_capped(&count, rows[i].count);
 		if (count && !sp_loss_is_gap(cause)) /* all else is there */
 			sp_log_info("note: when it was recorded: %s × %s (%s)",
 				    sp_show_count(count).text, sp_loss_name(cause),

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "formats/util.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/cli.h"
@@ -122,7 +123,7 @@ static void count_losses(struct request *request)
 		for (size_t k = 0; k < request->n_recordings; k++)
 			if (request->inputs.items[loss->input].group ==
 			    request->recordings[k].first->group)
-				request->recordings[k].lost += loss->count;
+				sp_add_capped(&request->recordings[k].lost, loss->count);
 	}
 }
 

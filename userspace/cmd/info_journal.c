@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "formats/journal.h"
+#include "formats/util.h"
 #include "userspace/analysis/recording.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
@@ -65,7 +66,7 @@ static int gather_losses(struct sp_info_journal *info)
 		for (size_t i = 0; i < rec->n_losses; i++) {
 			if (rec->losses[i].cause != cause)
 				continue;
-			sum.count += rec->losses[i].count;
+			sp_add_capped(&sum.count, rec->losses[i].count);
 			if (rec->losses[i].first &&
 			    (!sum.first || rec->losses[i].first < sum.first))
 				sum.first = rec->losses[i].first;
@@ -238,7 +239,7 @@ static uint64_t count_lost(const struct sp_info_journal *info)
 
 	for (size_t i = 0; i < info->notes.n_losses; i++)
 		if (sp_report_is_missing(&info->notes.losses[i]))
-			n += info->notes.losses[i].count;
+			sp_add_capped(&n, info->notes.losses[i].count);
 	return n;
 }
 

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "formats/h5_write.h"
+#include "formats/util.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/cli.h"
 #include "userspace/base/log.h"
@@ -193,7 +194,7 @@ static void warn_about_losses(const struct sp_recording *rec)
 
 		for (size_t i = 0; i < rec->n_losses; i++)
 			if (rec->losses[i].cause == cause)
-				count += rec->losses[i].count;
+				sp_add_capped(&count, rec->losses[i].count);
 		if (count && !sp_loss_is_gap(cause)) /* all else is there */
 			sp_log_info("note: %s × %s (%s)", sp_show_count(count).text,
 				    sp_loss_name(cause), sp_loss_help(cause));

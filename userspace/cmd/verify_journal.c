@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "formats/journal.h"
+#include "formats/util.h"
 #include "userspace/analysis/recording.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/cmd/verify.h"
@@ -126,6 +127,6 @@ int sp_verify_journal(struct sp_verdict *verdict, const char *path)
 	verdict->findings[SP_FIND_SITES].count = recording->unknown_site_calls;
 	for (size_t i = 0; i < recording->n_losses; i++)
 		if (sp_loss_is_gap(recording->losses[i].cause))
-			verdict->lost += recording->losses[i].count;
+			sp_add_capped(&verdict->lost, recording->losses[i].count);
 	return judge(verdict, journal, recording, ended);
 }

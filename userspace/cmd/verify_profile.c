@@ -9,6 +9,7 @@
 
 #include "formats/codec.h"
 #include "formats/profile_nest.h"
+#include "formats/util.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/cmd/verify.h"
 
@@ -103,7 +104,7 @@ static int verify_rest(struct sp_verdict *verdict, struct sp_profile *profile, s
 		r = sp_profile_losses(profile, &losses, &n, error);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		if (sp_loss_is_gap(sp_loss_find(losses[i].cause)))
-			verdict->lost += losses[i].count;
+			sp_add_capped(&verdict->lost, losses[i].count);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		if (losses[i].thread < -1 || losses[i].thread >= (int64_t)n_threads)
 			r = sp_verdict_bad_reference(verdict, "losses", i, "thread",
