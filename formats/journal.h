@@ -71,6 +71,8 @@ void sp_journal_use_reserve(struct sp_journal_writer *writer);
 int sp_journal_flush(struct sp_journal_writer *writer);
 
 uint64_t sp_journal_bytes(const struct sp_journal_writer *writer);
+/* What the file has of the disk beyond these. */
+uint64_t sp_journal_in_hand(const struct sp_journal_writer *writer);
 /* Events that could not be written. */
 uint64_t sp_journal_lost(const struct sp_journal_writer *writer);
 

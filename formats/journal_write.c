@@ -301,6 +301,11 @@ uint64_t sp_journal_bytes(const struct sp_journal_writer *w)
 	return w->bytes;
 }
 
+uint64_t sp_journal_in_hand(const struct sp_journal_writer *w)
+{
+	return w->room > w->bytes ? w->room - w->bytes : 0;
+}
+
 uint64_t sp_journal_lost(const struct sp_journal_writer *w)
 {
 	return w->lost;

@@ -181,13 +181,15 @@ void sp_output_clear(struct sp_output *out)
 	*out = (struct sp_output)SP_OUTPUT_NONE;
 }
 
-double sp_output_disk_use(const struct sp_output *out)
+double sp_output_disk_use(const struct sp_output *out, uint64_t in_hand)
 {
 	struct statvfs v;
-	double used;
+	double used, all;
 
 	if (fstatvfs(out->directory_fd, &v) || v.f_blocks == 0)
 		return 0;
 	used = (double)(v.f_blocks - v.f_bfree);
-	return used + (double)v.f_bavail > 0 ? used / (used + (double)v.f_bavail) : 0;
+	all = used + (double)v.f_bavail;
+	used -= (double)in_hand / (double)v.f_frsize;
+	return all > 0 && used > 0 ? used / all : 0;
 }

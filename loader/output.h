@@ -6,6 +6,7 @@
 #define SP_LOADER_OUTPUT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "loader/identity.h"
 
@@ -39,7 +40,8 @@ bool sp_output_is_removed(const struct sp_output *output);
 int sp_output_settle(struct sp_output *output, const char *program,
 		     const struct sp_identity *identity);
 
-/* Share of the file system's space that is in use, 0 to 1, as df shows it. */
-double sp_output_disk_use(const struct sp_output *output);
+/* Share of the file system's space that is in use, 0 to 1, as df shows it, without the @in_hand bytes
+ * that the journal has, but does not need yet. */
+double sp_output_disk_use(const struct sp_output *output, uint64_t in_hand);
 
 #endif

@@ -230,6 +230,7 @@ struct sp_recorder_counts sp_recorder_counts(const struct sp_recorder *r)
 	struct sp_recorder_counts counts = r->counts;
 
 	counts.bytes = sp_journal_bytes(r->journal);
+	counts.in_hand = sp_journal_in_hand(r->journal);
 	return counts;
 }
 

@@ -22,6 +22,7 @@ struct sp_recorder_counts {
 	uint64_t calls, samples; /* events in the journal */
 	uint64_t lost;		 /* calls and samples that are not */
 	uint64_t bytes;		 /* of the journal */
+	uint64_t in_hand;	 /* of the disk, taken for the journal beforehand */
 };
 
 /* Takes over @fd, an empty file, also on failure. */

@@ -56,7 +56,7 @@ static void on_cpu_back(void *arg, unsigned cpu)
 static void check_limits(struct sp_session *s, uint64_t now)
 {
 	struct sp_recorder_counts counts = sp_recorder_counts(s->recorder);
-	double disk = sp_output_disk_use(&s->output);
+	double disk = sp_output_disk_use(&s->output, counts.in_hand);
 
 	sp_recorder_skipped(s->recorder, s->bpf);
 	if (now >= s->next_minute) {

@@ -123,9 +123,9 @@ static int open_streams(struct sp_session *s)
 
 	if (r < 0)
 		return r;
-	if (sp_output_disk_use(&s->output) >= s->options->max_disk) {
+	if (sp_output_disk_use(&s->output, 0) >= s->options->max_disk) {
 		sp_log_error("the disk is already %.0f %% full, and recording ends at %.0f %%",
-			     sp_output_disk_use(&s->output) * 100, s->options->max_disk * 100);
+			     sp_output_disk_use(&s->output, 0) * 100, s->options->max_disk * 100);
 		sp_log_hint("write elsewhere with -o DIR, or say --max-disk-use 100");
 		close(fd);
 		return -ENOSPC;

@@ -67,7 +67,10 @@ static int go_on(void *arg)
 	while (read(s->signals, &info, sizeof(info)) == sizeof(info))
 		if (info.ssi_signo != SIGCHLD)
 			return -EINTR;
-	return sp_output_disk_use(&s->output) >= s->options->max_disk ? -ENOSPC : 0;
+	return sp_output_disk_use(&s->output, sp_recorder_counts(s->recorder).in_hand) >=
+			       s->options->max_disk
+		       ? -ENOSPC
+		       : 0;
 }
 
 static void archive_files(struct sp_session *s)

@@ -338,8 +338,8 @@ static void test_not_a_journal(void)
 	check_write_file(path, "SPTXJNL1 and more text than a magic number has", 46);
 	CHECK_INT(sp_journal_open(path, &j, &error), -SP_E_FORMAT);
 	CHECK(strstr(error.text, "not a journal"));
-	CHECK_INT(sp_journal_open(directory, &j, &error), -EINVAL);
-	CHECK_INT(sp_journal_open("/dev/null", &j, &error), -EINVAL);
+	CHECK_INT(sp_journal_open(directory, &j, &error), -EISDIR);
+	CHECK_INT(sp_journal_open("/dev/null", &j, &error), -SP_E_FORMAT);
 	CHECK(!j);
 }
 
