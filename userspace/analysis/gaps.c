@@ -15,6 +15,7 @@
 
 #define MOST_SPANS 64 /* more of them are joined: a gap never becomes less by that */
 #define MOST_NAMED 3
+#define CHUNK 8192 /* calls read at once */
 
 int sp_gaps_add(struct sp_gaps *gaps, struct sp_profile *profile, size_t input, size_t file,
 		bool first, struct sp_error *error)
@@ -279,6 +280,36 @@ bool sp_gap_spans_touch(const struct sp_gap_spans *spans, uint32_t rank, int64_t
 			return true;
 	}
 	return false;
+}
+
+int sp_gap_spans_touch_row(const struct sp_gap_spans *spans, struct sp_profile *profile, uint32_t number,
+			   bool *ret, struct sp_error *error)
+{
+	const struct sp_row *row = sp_profile_row(profile, number);
+	bool threads = sp_profile_info(profile)->columns & SP_CALLS_thread;
+	struct sp_calls calls = {0};
+	bool touched = sp_profile_info(profile)->aggregate;
+	int64_t *buffer = malloc(3 * CHUNK * sizeof(*buffer));
+	int r = 0;
+
+	if (!buffer)
+		return sp_error_set(error, -ENOMEM, 0, "out of memory");
+	calls.start = buffer;
+	calls.end = buffer + CHUNK;
+	if (threads)
+		calls.thread = buffer + 2 * CHUNK;
+	for (uint64_t at = 0; r == 0 && at < row->stats.calls && !touched;) {
+		size_t n = row->stats.calls - at < CHUNK ? (size_t)(row->stats.calls - at) : CHUNK;
+
+		r = sp_profile_read_calls(profile, number, at, n, &calls, error);
+		for (size_t i = 0; r == 0 && i < n && !touched; i++)
+			touched = sp_gap_spans_touch(spans, row->rank, threads ? calls.thread[i] : -1,
+						     calls.start[i], calls.end[i]);
+		at += n;
+	}
+	free(buffer);
+	*ret = touched;
+	return r;
 }
 
 void sp_gap_spans_free(struct sp_gap_spans *spans)

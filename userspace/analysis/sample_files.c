@@ -31,10 +31,9 @@ void sp_sample_files_done(struct sp_sample_files *files)
 {
 	for (size_t i = 0; i < files->n; i++)
 		free(files->paths[i]);
-	for (size_t i = 0; i < files->n_losses; i++)
-		free((char *)files->losses[i].cause);
 	free(files->paths);
 	free(files->losses);
+	sp_sample_gaps_done(&files->gaps);
 	free(files->seen);
 	free(files->failed);
 	free(files->other);
@@ -248,32 +247,30 @@ bool sp_sample_files_wants(const struct sp_sample_files *files, uint32_t rank)
 	return !files->n_ranks;
 }
 
-static int add_losses(struct sp_sample_files *files, struct sp_profile *profile,
+static bool is_wanted(const void *data, uint32_t rank)
+{
+	return sp_sample_files_wants(data, rank);
+}
+
+static int add_losses(struct sp_sample_files *files, struct sp_profile *profile, size_t file,
 		      struct sp_error *error)
 {
-	const struct sp_loss_row *rows;
-	size_t n;
-	int r = sp_profile_losses(profile, &rows, &n, error);
+	size_t before = files->gaps.gaps.n;
+	int r = sp_sample_gaps_add(&files->gaps, profile, file, is_wanted, files, error);
 
-	for (size_t i = 0; i < n && r == 0; i++) {
+	for (size_t i = before; i < files->gaps.gaps.n && r == 0; i++) {
+		const struct sp_gap *gap = &files->gaps.gaps.items[i];
 		struct sp_sample_loss *loss = NULL;
 
 		for (size_t k = 0; k < files->n_losses && !loss; k++)
-			if (!strcmp(files->losses[k].cause, rows[i].cause))
+			if (!strcmp(files->losses[k].cause, gap->name))
 				loss = &files->losses[k];
-		if (!loss) {
-			char *cause = strdup(rows[i].cause);
-
-			loss = cause ? sp_array_add(&files->losses, &files->n_losses,
-						    &files->losses_room)
-				     : NULL;
-			if (!loss) {
-				free(cause);
-				return out_of_memory(error);
-			}
-			loss->cause = cause;
-		}
-		sp_add_capped(&loss->count, rows[i].count);
+		if (!loss)
+			loss = sp_array_add(&files->losses, &files->n_losses, &files->losses_room);
+		if (!loss)
+			return out_of_memory(error);
+		loss->cause = gap->name;
+		sp_add_capped(&loss->count, gap->count);
 	}
 	return r;
 }
@@ -364,12 +361,12 @@ static int read_facts(struct sp_sample_files *files, struct sp_profile *profile,
 	return 0;
 }
 
-static int read_file(struct sp_sample_files *files, const char *path,
+static int read_file(struct sp_sample_files *files, size_t file,
 		     const struct sp_sample_reader *reader, struct sp_error *error)
 {
 	sp_cleanup(sp_profile_freep) struct sp_profile *profile = NULL;
 	uint64_t before = files->samples;
-	int r = sp_profile_open_guarded(path, NULL, &profile, error);
+	int r = sp_profile_open_guarded(files->paths[file], NULL, &profile, error);
 
 	if (r == 0)
 		r = reader->begin(reader->data, profile, error);
@@ -380,7 +377,7 @@ static int read_file(struct sp_sample_files *files, const char *path,
 	if (r == 0)
 		r = read_facts(files, profile, files->samples - before, error);
 	if (r == 0)
-		r = add_losses(files, profile, error);
+		r = add_losses(files, profile, file, error);
 	if (r == 0 && !sp_profile_info(profile)->n_samples)
 		r = note_line_profiles(files, profile, error);
 	if (r == 0 && !sp_profile_info(profile)->n_samples &&
@@ -393,7 +390,7 @@ int sp_sample_files_read(struct sp_sample_files *files, const struct sp_sample_r
 			 struct sp_error *error)
 {
 	for (size_t i = 0; i < files->n; i++) {
-		int r = read_file(files, files->paths[i], reader, error);
+		int r = read_file(files, i, reader, error);
 
 		if (r)
 			return failed(files, r, files->paths[i]);

@@ -16,10 +16,11 @@
 #include <stdint.h>
 
 #include "formats/profile_read.h"
+#include "userspace/analysis/sample_gaps.h"
 #include "userspace/analysis/symbols.h"
 
 struct sp_sample_loss {
-	const char *cause; /* as in the file; lives as long as the files */
+	const char *cause; /* as in the file; lives as long as the gaps */
 	uint64_t count;
 };
 
@@ -44,7 +45,8 @@ struct sp_sample_files {
 	int64_t hz;		  /* -1 unknown, or not the same everywhere */
 	struct timespec
 		written; /* when the oldest file was written: what changed later is suspect */
-	struct sp_sample_loss *losses;
+	struct sp_sample_gaps gaps;
+	struct sp_sample_loss *losses; /* these by cause */
 	size_t n_losses, losses_room;
 	char *other;  /* directory with the processes without a rank, of one that was given; or NULL
 		       */

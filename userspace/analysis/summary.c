@@ -156,34 +156,6 @@ static int add_lost(struct builder *b, const struct sp_inputs *inputs, struct sp
 	return 0;
 }
 
-/* Whether a call of the row was open in a span; reads until one was. */
-static int is_touched(const struct sp_given *input, uint32_t number,
-		      const struct sp_gap_spans *spans, bool *ret, struct sp_error *error)
-{
-	const struct sp_row *row = sp_profile_row(input->profile, number);
-	bool threads = sp_profile_info(input->profile)->columns & SP_CALLS_thread;
-	sp_cleanup(sp_freep) int64_t *buffer = malloc(3 * CHUNK * sizeof(*buffer));
-	struct sp_calls calls = {.start = buffer, .end = buffer + CHUNK};
-
-	if (!buffer)
-		return out_of_memory(error);
-	if (threads)
-		calls.thread = buffer + 2 * CHUNK;
-	*ret = false;
-	for (uint64_t at = 0; at < row->stats.calls && !*ret;) {
-		size_t n = row->stats.calls - at < CHUNK ? (size_t)(row->stats.calls - at) : CHUNK;
-		int r = sp_profile_read_calls(input->profile, number, at, n, &calls, error);
-
-		if (r < 0)
-			return r;
-		for (size_t i = 0; i < n && !*ret; i++)
-			*ret = sp_gap_spans_touch(spans, row->rank, threads ? calls.thread[i] : -1,
-						  calls.start[i], calls.end[i]);
-		at += n;
-	}
-	return 0;
-}
-
 /* Marks the regions that were open in gaps of no known region. */
 static int mark_gaps(struct builder *b, const struct sp_inputs *inputs, size_t index,
 		     enum sp_loss_of of, struct sp_error *error)
@@ -198,11 +170,10 @@ static int mark_gaps(struct builder *b, const struct sp_inputs *inputs, size_t i
 	for (uint32_t i = 0; r == 0 && i < info->n_rows && !sp_gap_spans_empty(spans); i++) {
 		const struct sp_row *row = sp_profile_row(input->profile, i);
 		const char *name = sp_profile_region(input->profile, row->region);
-		bool touched = info->aggregate; /* its calls are not in the file */
+		bool touched = false;
 		uint32_t at;
 
-		if (!touched)
-			r = is_touched(input, i, spans, &touched, error);
+		r = sp_gap_spans_touch_row(spans, input->profile, i, &touched, error);
 		if (r == 0)
 			r = ensure_region(b, name, row->rank, &at, error);
 		if (r < 0 || !touched)

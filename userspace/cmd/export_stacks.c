@@ -42,6 +42,8 @@ static char *name_input(const char *path)
 static char *describe(const struct sp_export_stacks *export)
 {
 	uint64_t samples = sp_calltree_node(export->load.tree, 0)->samples;
+	const struct sp_sample_files *files = &export->load.files;
+	unsigned any = 0;
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
@@ -53,7 +55,37 @@ static char *describe(const struct sp_export_stacks *export)
 		fprintf(out, " at %" PRId64 " Hz", export->load.files.hz);
 	for (size_t i = 0; i < export->load.n_regions; i++)
 		fprintf(out, "%s%s", i ? ", " : " in ", export->load.regions[i]);
+	for (size_t i = 0; i < files->n_losses; i++)
+		if (sp_loss_is_gap(sp_loss_find(files->losses[i].cause)))
+			fprintf(out, "%s%s \xc3\x97 %s", any++ ? ", " : "; MISSING: ",
+				sp_show_count(files->losses[i].count).text, files->losses[i].cause);
 	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* Where it is missing, a line for each cause; "" for nothing. To free(). */
+static char *tell_gaps(const struct sp_sample_files *files)
+{
+	char *text = NULL;
+	size_t size;
+	unsigned any = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	for (size_t i = 0; out && i < files->n_losses; i++) {
+		const struct sp_sample_loss *loss = &files->losses[i];
+		sp_cleanup(sp_freep) char *where = NULL;
+
+		if (!sp_loss_is_gap(sp_loss_find(loss->cause)))
+			continue;
+		where = sp_gaps_tell(&files->gaps.gaps, loss->cause, SIZE_MAX, files->gaps.start);
+		fprintf(out, "%sMISSING: %s \xc3\x97 %s%s%s", any++ ? "\n" : "",
+			sp_show_count(loss->count).text, loss->cause, where && *where ? ", " : "",
+			where ? where : "");
+	}
+	if (!out || fclose(out)) {
 		free(text);
 		return NULL;
 	}
@@ -63,21 +95,24 @@ static char *describe(const struct sp_export_stacks *export)
 static int write_to(const struct sp_export_stacks *export, const char *input, FILE *out,
 		    uint64_t *ret_left_out)
 {
-	sp_cleanup(sp_freep) char *title = NULL, *subtitle = NULL;
+	sp_cleanup(sp_freep) char *title = NULL, *subtitle = NULL, *missing = NULL;
 	struct sp_flamegraph_options options = {
 		.least = export->least,
 		.inverted = export->inverted,
 		.hz = export->load.files.hz,
+		.gaps = &export->load.files.gaps,
 	};
 
 	if (!export->flamegraph)
 		return sp_write_folded(export->load.tree, out);
 	title = export->title ? strdup(export->title) : name_input(input);
 	subtitle = describe(export);
-	if (!title || !subtitle)
+	missing = tell_gaps(&export->load.files);
+	if (!title || !subtitle || !missing)
 		return -ENOMEM;
 	options.title = title;
 	options.subtitle = subtitle;
+	options.missing = missing;
 	return sp_write_flamegraph(export->load.tree, &options, out, ret_left_out);
 }
 

@@ -11,6 +11,7 @@
 #include "userspace/base/json.h"
 #include "userspace/cmd/lines_view.h"
 #include "userspace/cmd/report.h"
+#include "userspace/cmd/sample_losses.h"
 
 static const char *const status_names[] = {
 	[SP_SYMBOLS_PENDING] = "unread",  [SP_SYMBOLS_LINES] = "lines",
@@ -95,14 +96,7 @@ void sp_lines_write_json(const struct sp_lines_view *view)
 	struct sp_json json = {.out = stdout};
 
 	sp_json_open_object(&json, NULL);
-	sp_json_open_array(&json, "losses");
-	for (size_t i = 0; i < input->files.n_losses; i++) {
-		sp_json_open_object(&json, NULL);
-		sp_json_text(&json, "cause", input->files.losses[i].cause);
-		sp_json_unsigned(&json, "count", input->files.losses[i].count);
-		sp_json_close_object(&json);
-	}
-	sp_json_close_array(&json);
+	sp_sample_json_losses(&json, &input->files);
 	sp_json_unsigned(&json, "samples", input->files.samples);
 	sp_json_unsigned(&json, "samples_in_kernel", input->files.in_kernel);
 	sp_json_unsigned(&json, "samples_not_stored", input->files.outside);
@@ -119,6 +113,7 @@ void sp_lines_write_json(const struct sp_lines_view *view)
 		sp_json_open_object(&json, NULL);
 		sp_json_text(&json, "region", region->name);
 		sp_json_unsigned(&json, "samples", region->samples);
+		sp_sample_json_missing(&json, &input->files, region->name);
 		sp_json_open_array(&json, "lines");
 		for (size_t k = 0; k < rows_shown(view, region); k++)
 			write_row(&json, view, region, &region->rows[k]);
@@ -136,9 +131,11 @@ void sp_lines_write_csv(const struct sp_lines_view *view)
 {
 	enum sp_source_state state;
 
-	puts("region,samples,share,file,line,function,module,source");
+	puts("region,samples,share,file,line,function,module,source,in_gap");
 	for (size_t i = 0; i < view->n_regions; i++) {
 		const struct sp_lines_region *region = view->regions[i];
+		struct sp_missing missing =
+			sp_sample_gaps_of(&view->input->files.gaps, region->name);
 
 		for (size_t k = 0; k < rows_shown(view, region); k++) {
 			const struct sp_lines_row *row = &region->rows[k];
@@ -153,7 +150,7 @@ void sp_lines_write_csv(const struct sp_lines_view *view)
 			sp_report_csv_text(stdout, row->module ? row->module : "");
 			putchar(',');
 			sp_report_csv_source(stdout, sp_lines_source(view, row, &state));
-			putchar('\n');
+			printf(",%d\n", sp_missing_any(&missing));
 		}
 	}
 }

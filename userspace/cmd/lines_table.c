@@ -19,6 +19,7 @@
 #include "userspace/base/units.h"
 #include "userspace/cmd/lines_fold.h"
 #include "userspace/cmd/lines_view.h"
+#include "userspace/cmd/sample_losses.h"
 #include "userspace/cmd/sample_notes.h"
 
 #define MAX_FUNCTION 48 /* columns */
@@ -231,15 +232,17 @@ static void show_rows(const struct style *style, const struct sp_lines_view *vie
 static void show_region(const struct style *style, const struct sp_lines_view *view,
 			const struct sp_lines_region *region)
 {
+	struct sp_missing missing = sp_sample_gaps_of(&view->input->files.gaps, region->name);
 	size_t n = 0;
 	struct sp_lines_folded *folded =
 		sp_lines_fold(region, view->wide ? SP_LINES_WHOLE : function_columns(style), &n);
 
 	printf("\n%s", style->colour ? "\033[1m" : "");
 	sp_text_print(stdout, region->name ? region->name : SP_LINES_NO_REGION_NAME);
-	printf("%s  %s sample%s, %s of all\n", style->colour ? "\033[0m" : "",
+	printf("%s  %s sample%s, %s of all%s%s\n", style->colour ? "\033[0m" : "",
 	       sp_show_count(region->samples).text, region->samples == 1 ? "" : "s",
-	       sp_show_share((double)region->samples / (double)view->input->files.samples).text);
+	       sp_show_share((double)region->samples / (double)view->input->files.samples).text,
+	       sp_missing_any(&missing) ? "; missing: " : "", sp_missing_tell(&missing).text);
 	if (folded)
 		show_rows(style, view, region, folded, n);
 	else

@@ -108,28 +108,38 @@ static void json_known(struct sp_json *json, const char *key, int64_t value)
 		sp_json_null(json, key);
 }
 
+void sp_report_json_gap(struct sp_json *json, const struct sp_gap *gap)
+{
+	int64_t rank = gap->rank == UINT32_MAX ? -1 : (int64_t)gap->rank;
+
+	sp_json_open_object(json, NULL);
+	sp_json_text(json, "cause", gap->name);
+	sp_json_unsigned(json, "count", gap->count);
+	json_known(json, "cpu", gap->cpu);
+	json_known(json, "rank", rank);
+	json_known(json, "tid", gap->tid);
+	sp_json_text(json, "thread", gap->thread);
+	sp_json_text(json, "region", gap->region);
+	json_known(json, "first_ns", gap->last ? (int64_t)gap->first : -1);
+	json_known(json, "last_ns", gap->last ? (int64_t)gap->last : -1);
+	sp_json_close_object(json);
+}
+
+void sp_report_json_missing(struct sp_json *json, const struct sp_missing *missing)
+{
+	sp_json_unsigned(json, "lost_calls", missing->calls);
+	sp_json_unsigned(json, "lost_samples", missing->samples);
+	sp_json_bool(json, "calls_in_gap", missing->calls_in_gap);
+	sp_json_bool(json, "samples_in_gap", missing->samples_in_gap);
+}
+
 /* Each gap by itself: what a time line shows. */
 static void json_gaps(const struct sp_inputs *inputs, size_t group, struct sp_json *json)
 {
 	sp_json_open_array(json, "gaps");
-	for (size_t i = 0; i < inputs->gaps.n; i++) {
-		const struct sp_gap *gap = &inputs->gaps.items[i];
-		int64_t rank = gap->rank == UINT32_MAX ? -1 : (int64_t)gap->rank;
-
-		if (!is_of(inputs, gap->input, group))
-			continue;
-		sp_json_open_object(json, NULL);
-		sp_json_text(json, "cause", gap->name);
-		sp_json_unsigned(json, "count", gap->count);
-		json_known(json, "cpu", gap->cpu);
-		json_known(json, "rank", rank);
-		json_known(json, "tid", gap->tid);
-		sp_json_text(json, "thread", gap->thread);
-		sp_json_text(json, "region", gap->region);
-		json_known(json, "first_ns", gap->last ? (int64_t)gap->first : -1);
-		json_known(json, "last_ns", gap->last ? (int64_t)gap->last : -1);
-		sp_json_close_object(json);
-	}
+	for (size_t i = 0; i < inputs->gaps.n; i++)
+		if (is_of(inputs, inputs->gaps.items[i].input, group))
+			sp_report_json_gap(json, &inputs->gaps.items[i]);
 	sp_json_close_array(json);
 }
 

@@ -7,6 +7,7 @@
 #define SP_CMD_REPORT_H
 
 #include "userspace/analysis/inputs.h"
+#include "userspace/analysis/missing.h"
 #include "userspace/base/json.h"
 
 /* Opens all operands. On failure says why and returns -1. */
@@ -19,6 +20,11 @@ int sp_report_open(struct sp_inputs *inputs, char *const *paths, size_t n);
 void sp_report_print_notes(const struct sp_inputs *inputs, size_t group, FILE *out);
 /* The same as "losses", "gaps" and "notes" of the object that is open. */
 void sp_report_json_notes(const struct sp_inputs *inputs, size_t group, struct sp_json *json);
+
+/* One gap, an object of the array that is open. */
+void sp_report_json_gap(struct sp_json *json, const struct sp_gap *gap);
+/* What a region lacks, as members of the object that is open. */
+void sp_report_json_missing(struct sp_json *json, const struct sp_missing *missing);
 
 /* Whether calls or samples are missing. Without its stack a sample still counts where it belongs.
  */

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/codec.h"
-#include "formats/wire.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/cli.h"
@@ -183,21 +181,6 @@ void sp_sample_note(FILE *out, const char *format, ...)
 	safe = text ? sp_text_escape(text) : NULL;
 	fprintf(out, "%snote: %s%s\n", colours ? "\033[33m" : "", safe ? safe : "(out of memory)",
 		colours ? "\033[0m" : "");
-}
-
-void sp_sample_note_losses(FILE *out, const struct sp_sample_files *files)
-{
-	static const unsigned causes[] = {SP_LOSS_SAMPLE_RING_FULL, SP_LOSS_SAMPLE_THROTTLED,
-					  SP_LOSS_DISK, SP_LOSS_CONTROL_RING_FULL,
-					  SP_LOSS_PROGRAM_SKIPPED};
-
-	for (size_t i = 0; i < files->n_losses; i++)
-		for (size_t k = 0; k < sp_array_size(causes); k++)
-			if (files->losses[i].count &&
-			    !strcmp(files->losses[i].cause, sp_loss_name(causes[k])))
-				sp_sample_note(out, "%s lost: %s (%s)",
-					       sp_show_count(files->losses[i].count).text,
-					       files->losses[i].cause, sp_loss_help(causes[k]));
 }
 
 void sp_sample_note_outside(FILE *out, const struct sp_sample_files *files)

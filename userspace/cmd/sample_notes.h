@@ -28,8 +28,6 @@ void sp_sample_say_no_region(const char *name, const char *const *names, size_t 
 
 /* A line of its own: "note: …", yellow where there are colours. Safe for terminals. */
 void sp_sample_note(FILE *out, const char *format, ...) SP_PRINTF(2, 3);
-/* Losses that make samples, or where they belong, missing. */
-void sp_sample_note_losses(FILE *out, const struct sp_sample_files *files);
 /* Samples that .sps files only count. */
 void sp_sample_note_outside(FILE *out, const struct sp_sample_files *files);
 

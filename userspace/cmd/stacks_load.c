@@ -13,6 +13,7 @@
 #include "userspace/base/cleanup.h"
 #include "userspace/base/log.h"
 #include "userspace/base/units.h"
+#include "userspace/cmd/sample_losses.h"
 #include "userspace/cmd/sample_notes.h"
 
 #define ENOUGH_COMPLETE 0.99 /* of the stacks: fewer are worth a note */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "userspace/analysis/missing.h"
 #include "userspace/analysis/tags.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/json.h"
@@ -126,19 +127,17 @@ static void add_duration(struct sp_table *table, double ns, bool known)
 	sp_table_cell(table, "%s", known ? sp_show_duration(ns).text : "-");
 }
 
-/* "3 calls", "3 calls, 2+ samples"; a plus: more may be. */
+static struct sp_missing missing_of(const struct sp_summary_region *r)
+{
+	return (struct sp_missing){r->lost_calls, r->lost_samples, r->calls_in_gap,
+				   r->samples_in_gap};
+}
+
 static void add_missing(struct sp_table *table, const struct sp_summary_region *r)
 {
-	char calls[64] = "", samples[64] = "";
+	struct sp_missing missing = missing_of(r);
 
-	if (r->lost_calls || r->calls_in_gap)
-		snprintf(calls, sizeof(calls), "%s%s call%s", sp_show_count(r->lost_calls).text,
-			 r->calls_in_gap ? "+" : "", r->lost_calls == 1 ? "" : "s");
-	if (r->lost_samples || r->samples_in_gap)
-		snprintf(samples, sizeof(samples), "%s%s sample%s",
-			 sp_show_count(r->lost_samples).text, r->samples_in_gap ? "+" : "",
-			 r->lost_samples == 1 ? "" : "s");
-	sp_table_cell(table, "%s%s%s", calls, calls[0] && samples[0] ? ", " : "", samples);
+	sp_table_cell(table, "%s", sp_missing_tell(&missing).text);
 }
 
 static void add_row(struct sp_table *table, const struct columns *c,
@@ -251,6 +250,7 @@ static void write_region(struct sp_json *json, const struct sp_summary_view *vie
 			 const struct sp_summary_region *r)
 {
 	const struct sp_stats *s = &r->stats;
+	struct sp_missing missing = missing_of(r);
 	bool any = s->calls > 0;
 
 	sp_json_open_object(json, NULL);
@@ -274,10 +274,7 @@ static void write_region(struct sp_json *json, const struct sp_summary_view *vie
 	sp_json_real(json, "imbalance", r->imbalance);
 	sp_json_real(json, "tracer_share", r->tracer_share);
 	sp_json_unsigned(json, "samples", r->samples);
-	sp_json_unsigned(json, "lost_calls", r->lost_calls);
-	sp_json_unsigned(json, "lost_samples", r->lost_samples);
-	sp_json_bool(json, "calls_in_gap", r->calls_in_gap);
-	sp_json_bool(json, "samples_in_gap", r->samples_in_gap);
+	sp_report_json_missing(json, &missing);
 	sp_json_real(json, "sampled_share", r->sampled_share);
 	sp_json_text(json, "file", r->file[0] ? r->file : NULL);
 	known(json, "line", r->line, r->line >= 0);

@@ -9,6 +9,7 @@
 #include "formats/stack_end.h"
 #include "userspace/base/json.h"
 #include "userspace/cmd/report.h"
+#include "userspace/cmd/sample_losses.h"
 #include "userspace/cmd/tree_view.h"
 
 static void write_ends(struct sp_json *json, const struct sp_stacks *stacks)
@@ -26,14 +27,7 @@ static void write_facts(struct sp_json *json, const struct sp_tree_view *view)
 {
 	const struct sp_sample_files *files = &view->load->files;
 
-	sp_json_open_array(json, "losses");
-	for (size_t i = 0; i < files->n_losses; i++) {
-		sp_json_open_object(json, NULL);
-		sp_json_text(json, "cause", files->losses[i].cause);
-		sp_json_unsigned(json, "count", files->losses[i].count);
-		sp_json_close_object(json);
-	}
-	sp_json_close_array(json);
+	sp_sample_json_losses(json, files);
 	sp_json_unsigned(json, "samples", files->samples);
 	sp_json_unsigned(json, "samples_in_kernel", files->in_kernel);
 	sp_json_unsigned(json, "samples_not_stored", files->outside);
@@ -61,6 +55,8 @@ static void write_node(struct sp_json *json, const struct sp_tree_view *view, co
 	}
 	sp_json_unsigned(json, "samples", node->samples);
 	sp_json_unsigned(json, "self", node->self);
+	if (node->kind == SP_CALLTREE_REGION)
+		sp_sample_json_missing(json, &view->load->files, sp_calltree_name(view->tree, number));
 	if (node->folded)
 		sp_json_unsigned(json, "calls_itself", node->folded);
 	for (uint32_t i = node->first_child; i != SP_CALLTREE_NONE;) {
@@ -98,6 +94,7 @@ static void write_line(const struct sp_tree_view *view, uint32_t number, uint32_
 {
 	const struct sp_calltree_node *node = sp_calltree_node(view->tree, number);
 	int64_t hz = view->load->files.hz;
+	struct sp_missing missing = {0};
 
 	printf("%" PRIu32 ",", number);
 	if (node->parent != SP_CALLTREE_NONE)
@@ -114,7 +111,10 @@ static void write_line(const struct sp_tree_view *view, uint32_t number, uint32_
 	putchar(',');
 	if (node->line)
 		printf("%" PRIu32, node->line);
-	putchar('\n');
+	if (node->kind == SP_CALLTREE_REGION)
+		missing = sp_sample_gaps_of(&view->load->files.gaps,
+					    sp_calltree_name(view->tree, number));
+	printf(",%d\n", sp_missing_any(&missing));
 }
 
 static void write_lines(const struct sp_tree_view *view, uint32_t number, uint32_t level,
@@ -134,6 +134,6 @@ static void write_lines(const struct sp_tree_view *view, uint32_t number, uint32
 
 void sp_tree_write_csv(const struct sp_tree_view *view)
 {
-	puts("node,parent,level,kind,name,samples,self,seconds,module,file,line");
+	puts("node,parent,level,kind,name,samples,self,seconds,module,file,line,in_gap");
 	write_lines(view, 0, 0, 0);
 }

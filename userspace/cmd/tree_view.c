@@ -119,13 +119,19 @@ static char *describe(const struct sp_tree_view *view, uint32_t number, const ch
 {
 	const struct sp_calltree_node *node = sp_calltree_node(view->tree, number);
 	sp_cleanup(sp_freep) char *name = short_name(view, number);
-	static char folded[64];
+	static char note[128];
 
 	*ret_note = "";
 	if (!name)
 		return NULL;
 	if (node->kind == SP_CALLTREE_REGION) {
-		*ret_note = " (region)";
+		struct sp_missing missing = sp_sample_gaps_of(&view->load->files.gaps,
+							      sp_calltree_name(view->tree, number));
+
+		snprintf(note, sizeof(note), " (region%s%s)",
+			 sp_missing_any(&missing) ? "; missing: " : "",
+			 sp_missing_tell(&missing).text);
+		*ret_note = note;
 	} else if (node->kind == SP_CALLTREE_KERNEL &&
 		   sp_calltree_name(view->tree, number)[0] != '[') {
 		*ret_note = " [k]";
@@ -133,9 +139,9 @@ static char *describe(const struct sp_tree_view *view, uint32_t number, const ch
 		/* Of code without names nobody knows whether it is one function. */
 		bool named = node->kind == SP_CALLTREE_FUNCTION;
 
-		snprintf(folded, sizeof(folded), " (%sup to %" PRIu32 "%s deep)",
+		snprintf(note, sizeof(note), " (%sup to %" PRIu32 "%s deep)",
 			 named ? "calls itself, " : "", node->folded + 1, named ? "" : " calls");
-		*ret_note = folded;
+		*ret_note = note;
 	} else if (node->kind == SP_CALLTREE_FUNCTION && node->inlined) {
 		*ret_note = " (inlined)";
 	}

@@ -86,6 +86,23 @@ static int put_text(FILE *out, const char *text, size_t most)
 	return 0;
 }
 
+/* Each line of a text by itself: an escape would hide their ends. */
+static int put_lines(FILE *out, const char *text)
+{
+	int r = 0;
+
+	while (r == 0 && *text) {
+		size_t length = strcspn(text, "\n");
+		sp_cleanup(sp_freep) char *line = strndup(text, length);
+
+		r = line ? put_text(out, line, MAX_TEXT) : -ENOMEM;
+		text += length + (text[length] != 0);
+		if (*text)
+			putc('\n', out);
+	}
+	return r;
+}
+
 /* ---- colours ---- */
 
 /* One hue for each kind, of a shade that a name always has. All are light: the text is dark. */
@@ -162,6 +179,17 @@ static int put_title(const struct drawing *drawing, uint32_t number)
 		fprintf(out, ", %s",
 			sp_show_duration((double)node->samples * 1e9 / (double)drawing->options->hz)
 				.text);
+	if (!number && drawing->options->missing && *drawing->options->missing) {
+		putc('\n', out);
+		r = put_lines(out, drawing->options->missing);
+	}
+	if (node->kind == SP_CALLTREE_REGION && drawing->options->gaps) {
+		struct sp_missing missing = sp_sample_gaps_of(drawing->options->gaps,
+							      sp_calltree_name(drawing->tree, number));
+
+		if (sp_missing_any(&missing))
+			fprintf(out, "; missing: %s", sp_missing_tell(&missing).text);
+	}
 	if (r == 0 && node->line) {
 		putc('\n', out);
 		r = put_text(out, node->file, MAX_TEXT);

@@ -21,6 +21,8 @@ struct sp_flamegraph_options {
 	double least;	      /* share of the samples that a frame needs to be drawn */
 	bool inverted;	      /* callers on top */
 	int64_t hz;	      /* for times, ≤ 0 unknown */
+	const char *missing;  /* what is, and where, on the outermost frame; NULL or "": nothing */
+	const struct sp_sample_gaps *gaps; /* what regions lack; NULL: unknown */
 };
 
 /* -ENOMEM, or -errno of the stream. *@ret_left_out (may be NULL): frames that are too narrow, and

@@ -478,7 +478,7 @@ class Lines(unittest.TestCase):
                          (31, 7, 499))
         text = lines(path("h.h5")).stdout
         self.assertIn("12 lost: sample ring full", text)
-        self.assertNotIn("call ring full", text)
+        self.assertIn("3 lost: call ring full", text)
         self.assertLess(text.index("12 lost"), text.index("samples at 499 Hz"))
         self.assertIn("(no region)  20 samples", text)
         self.assertEqual(lines_json("--rank", "1", path("h.h5"))["samples"], 6)

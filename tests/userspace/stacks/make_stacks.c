@@ -6,7 +6,7 @@
  *	region NAME | process | thread RANK PROCESS | module PATH BIAS START END PROCESS MAPPED
  *	kernel ADDRESS END NAME | row REGION RANK | call ID PARENT DEPTH THREAD START END | hz N
  *	sample TIME THREAD REGION CALL MODULE RANK IN_KERNEL KERNEL_FRAMES END SIGNALS IP FRAME…
- *	loss COUNT CAUSE…
+ *	loss COUNT CAUSE… | gap COUNT CPU THREAD FIRST LAST REGION CAUSE… (REGION -: unknown)
  *
  * The word no-ids behind the name of the file: calls have neither ids nor parents.
  */
@@ -140,6 +140,21 @@ static int add(struct sp_h5_writer *writer, char *line, struct sp_error *error)
 			.cause = words[2], .cpu = -1, .thread = -1, .count = (uint64_t)number(1)};
 
 		for (size_t i = 3; i < n_words; i++)
+			words[i][-1] = ' ';
+		return sp_h5_writer_add_losses(writer, &row, 1, error);
+	}
+	if (!strcmp(kind, "gap")) {
+		struct sp_loss_row row = {
+			.cause = words[7],
+			.count = (uint64_t)number(1),
+			.cpu = number(2),
+			.thread = number(3),
+			.first_ns = (uint64_t)number(4),
+			.last_ns = (uint64_t)number(5),
+			.region = strcmp(words[6], "-") != 0 ? words[6] : "",
+		};
+
+		for (size_t i = 8; i < n_words; i++)
 			words[i][-1] = ' ';
 		return sp_h5_writer_add_losses(writer, &row, 1, error);
 	}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * sample_losses.c - what is missing, in the reports on samples: causes, where they struck, and the
+ * regions that they touch. Calls count, too: without them a sample's region may not be known, nor what
+ * that was in.
+ */
+#include "userspace/cmd/sample_losses.h"
+
+#include <stdlib.h>
+
+#include "userspace/base/cleanup.h"
+#include "userspace/base/pool.h"
+#include "userspace/base/text.h"
+#include "userspace/base/units.h"
+#include "userspace/cmd/report.h"
+#include "userspace/cmd/sample_notes.h"
+
+#define MOST_NAMED 8
+
+/* Regions of which more may be missing than is known; those with known losses stand with these. */
+static void note_open(FILE *out, const struct sp_sample_gaps *gaps)
+{
+	sp_cleanup(sp_freep) char *list = NULL;
+	size_t size, n = 0;
+	FILE *stream = open_memstream(&list, &size);
+
+	for (uint32_t i = 0; stream && i < gaps->n_regions; i++) {
+		const struct sp_missing *missing = &gaps->regions[i];
+
+		if (!missing->calls_in_gap && !missing->samples_in_gap)
+			continue;
+		if (n++ < MOST_NAMED)
+			fprintf(stream, "%s%s", n > 1 ? ", " : "", sp_pool_at(gaps->names, i));
+	}
+	if (stream && n > MOST_NAMED)
+		fprintf(stream, " and %zu more", n - MOST_NAMED);
+	if (stream && fclose(stream) == 0 && n)
+		sp_sample_note(out,
+			       "open in gaps whose region is not known, so more may be missing in "
+			       "them: %s",
+			       list);
+}
+
+void sp_sample_note_losses(FILE *out, const struct sp_sample_files *files)
+{
+	for (size_t i = 0; i < files->n_losses; i++) {
+		const struct sp_sample_loss *loss = &files->losses[i];
+		unsigned cause = sp_loss_find(loss->cause);
+		sp_cleanup(sp_freep) char *where = NULL;
+
+		if (!sp_loss_is_gap(cause))
+			continue;
+		sp_sample_note(out, "%s lost: %s (%s)", sp_show_count(loss->count).text, loss->cause,
+			       sp_loss_help(cause));
+		where = sp_gaps_tell(&files->gaps.gaps, loss->cause, SIZE_MAX, files->gaps.start);
+		if (!where || !where[0])
+			continue;
+		fputs("      ", out);
+		sp_text_print(out, where);
+		putc('\n', out);
+	}
+	note_open(out, &files->gaps);
+}
+
+void sp_sample_json_losses(struct sp_json *json, const struct sp_sample_files *files)
+{
+	sp_json_open_array(json, "losses");
+	for (size_t i = 0; i < files->n_losses; i++) {
+		sp_json_open_object(json, NULL);
+		sp_json_text(json, "cause", files->losses[i].cause);
+		sp_json_unsigned(json, "count", files->losses[i].count);
+		sp_json_close_object(json);
+	}
+	sp_json_close_array(json);
+	sp_json_open_array(json, "gaps");
+	for (size_t i = 0; i < files->gaps.gaps.n; i++)
+		sp_report_json_gap(json, &files->gaps.gaps.items[i]);
+	sp_json_close_array(json);
+}
+
+void sp_sample_json_missing(struct sp_json *json, const struct sp_sample_files *files,
+			    const char *region)
+{
+	struct sp_missing missing = sp_sample_gaps_of(&files->gaps, region);
+
+	sp_report_json_missing(json, &missing);
+}

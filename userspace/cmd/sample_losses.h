@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * sample_losses.h - what is missing, in the reports on samples.
+ */
+#ifndef SP_CMD_SAMPLE_LOSSES_H
+#define SP_CMD_SAMPLE_LOSSES_H
+
+#include <stdio.h>
+
+#include "userspace/analysis/sample_files.h"
+#include "userspace/base/json.h"
+
+/* A note for each cause, with a second line that says where; then the regions that may lack more. */
+void sp_sample_note_losses(FILE *out, const struct sp_sample_files *files);
+/* "losses" and "gaps" of the object that is open. */
+void sp_sample_json_losses(struct sp_json *json, const struct sp_sample_files *files);
+/* What a region lacks, as members of the object that is open; NULL: outside of all. */
+void sp_sample_json_missing(struct sp_json *json, const struct sp_sample_files *files,
+			    const char *region);
+
+#endif
