@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * ledger.h - reads the kernel side's ledger of losses, bit by bit: each difference is a gap, with the
- * time from when it can be to its last event.
+ * ledger.h - reads the kernel side's ledger of losses, bit by bit: each difference is a gap, with
+ * the time from when it can be to its last event.
  */
 #ifndef SP_LOADER_LEDGER_H
 #define SP_LOADER_LEDGER_H
@@ -17,9 +17,10 @@ struct sp_ledger;
 typedef void (*sp_ledger_cb)(void *arg, struct sp_ev_loss *gap);
 
 int sp_ledger_new(unsigned cpus, struct sp_ledger **ret_ledger);
-/* Hands out what was lost since the last time. @now: no earlier than that, and no later than any loss
- * that is not handed out; a gap begins no earlier than @now of the last time. Where much is lost in
- * many places, not each time, so that the account does not fill the disk; @all: this time, too. */
+/* Hands out what was lost since the last time. @now: no earlier than that, and no later than any
+ * loss that is not handed out; a gap begins no earlier than @now of the last time. Where much is
+ * lost in many places, not each time, so that the account does not fill the disk; @all: this time,
+ * too. */
 void sp_ledger_read(struct sp_ledger *ledger, struct sp_bpf *bpf, uint64_t now, bool all,
 		    sp_ledger_cb cb, void *arg);
 void sp_ledger_free(struct sp_ledger *ledger);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * unwritten.h - counts the events that a full disk refused, to be told at the end: by kind, CPU, thread
- * and region. What cannot be kept apart, for want of memory, is added up: the sum is always exact.
+ * unwritten.h - counts the events that a full disk refused, to be told at the end: by kind, CPU,
+ * thread and region. What cannot be kept apart, for want of memory, is added up: the sum is always
+ * exact.
  */
 #ifndef SP_LOADER_UNWRITTEN_H
 #define SP_LOADER_UNWRITTEN_H

@@ -148,7 +148,12 @@ def samples(into):
     check(full and all(g[1] >= 0 and g[2] is not None for g in full), f"lost samples: {full[:3]}")
     told = report("summary", into / "out")
     equal(sum(r["lost_samples"] for r in told["regions"]), sum(g[4] for g in full if g[3]), "lost samples of the regions")
-    contains(good([SP_REPORT, "lines", into / "out"]).stdout, "sample ring full")
+    for command in ("lines",), ("tree", "--by-region"):
+        contains(good([SP_REPORT, *command, into / "out"]).stdout, "sample ring full", "on CPU", "in thread", "in region",
+                 "; missing: ")
+    marked = {r["region"]: r["lost_samples"] for r in report("lines", into / "out")["regions"]}
+    known = {r["name"]: r["lost_samples"] for r in told["regions"]}
+    equal(marked, {name: known.get(name, 0) for name in marked}, "lost samples of the regions in lines")
 
 
 main(pinned, free, deep, names, samples)

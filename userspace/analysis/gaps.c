@@ -282,8 +282,8 @@ bool sp_gap_spans_touch(const struct sp_gap_spans *spans, uint32_t rank, int64_t
 	return false;
 }
 
-int sp_gap_spans_touch_row(const struct sp_gap_spans *spans, struct sp_profile *profile, uint32_t number,
-			   bool *ret, struct sp_error *error)
+int sp_gap_spans_touch_row(const struct sp_gap_spans *spans, struct sp_profile *profile,
+			   uint32_t number, bool *ret, struct sp_error *error)
 {
 	const struct sp_row *row = sp_profile_row(profile, number);
 	bool threads = sp_profile_info(profile)->columns & SP_CALLS_thread;
@@ -303,8 +303,9 @@ int sp_gap_spans_touch_row(const struct sp_gap_spans *spans, struct sp_profile *
 
 		r = sp_profile_read_calls(profile, number, at, n, &calls, error);
 		for (size_t i = 0; r == 0 && i < n && !touched; i++)
-			touched = sp_gap_spans_touch(spans, row->rank, threads ? calls.thread[i] : -1,
-						     calls.start[i], calls.end[i]);
+			touched =
+				sp_gap_spans_touch(spans, row->rank, threads ? calls.thread[i] : -1,
+						   calls.start[i], calls.end[i]);
 		at += n;
 	}
 	free(buffer);

@@ -40,9 +40,9 @@ int sp_gaps_add(struct sp_gaps *gaps, struct sp_profile *profile, size_t input, 
 		bool first, struct sp_error *error);
 void sp_gaps_free(struct sp_gaps *gaps);
 
-/* Where the gaps of a cause (by its name) are, in words, without a period; to free(). @input: of this
- * recording alone, SIZE_MAX of all. Times are told from @start on. NULL without memory, "" if nothing
- * is known. */
+/* Where the gaps of a cause (by its name) are, in words, without a period; to free(). @input: of
+ * this recording alone, SIZE_MAX of all. Times are told from @start on. NULL without memory, "" if
+ * nothing is known. */
 char *sp_gaps_tell(const struct sp_gaps *gaps, const char *cause, size_t input, int64_t start);
 
 /* Spans of gaps without a known region, for asking which calls lie in them. */
@@ -54,10 +54,10 @@ bool sp_gap_spans_empty(const struct sp_gap_spans *spans);
 /* Whether a call could have been called, or sampled, in a gap. @thread: its index, -1 unknown. */
 bool sp_gap_spans_touch(const struct sp_gap_spans *spans, uint32_t rank, int64_t thread,
 			int64_t start, int64_t end);
-/* Whether a call of the profile's row @number was open in a gap; it may have been if its calls are not in
- * the file. Reads until one was. */
-int sp_gap_spans_touch_row(const struct sp_gap_spans *spans, struct sp_profile *profile, uint32_t number,
-			   bool *ret, struct sp_error *error);
+/* Whether a call of the profile's row @number was open in a gap; it may have been if its calls are
+ * not in the file. Reads until one was. */
+int sp_gap_spans_touch_row(const struct sp_gap_spans *spans, struct sp_profile *profile,
+			   uint32_t number, bool *ret, struct sp_error *error);
 void sp_gap_spans_free(struct sp_gap_spans *spans);
 
 #endif

@@ -2,10 +2,10 @@
  *
  * recording_losses.c - the ledger of a recording, as gaps.
  *
- * The recorder tells every few milliseconds what was lost since. What belongs to one cause, CPU, thread
- * and region and lies close together is one gap here. Invariants: the sum of the counts is that of the
- * journal, and the gaps are no more than MOST: where there would be more, what lies further apart is
- * joined, at last whatever has one cause.
+ * The recorder tells every few milliseconds what was lost since. What belongs to one cause, CPU,
+ * thread and region and lies close together is one gap here. Invariants: the sum of the counts is
+ * that of the journal, and the gaps are no more than MOST: where there would be more, what lies
+ * further apart is joined, at last whatever has one cause.
  */
 #include "userspace/analysis/recording.h"
 
@@ -75,14 +75,15 @@ static bool are_close(const struct sp_loss *x, const struct sp_loss *later, uint
 	       later->first - x->last <= slack;
 }
 
-/* Makes room: joins neighbours of one place, further and further apart; then forgets regions, threads
- * and CPUs, in this order. */
+/* Makes room: joins neighbours of one place, further and further apart; then forgets regions,
+ * threads and CPUs, in this order. */
 static int thin_out(struct sp_recording *rec)
 {
 	for (unsigned step = 0; rec->n_losses > MOST / 2; step++) {
 		size_t kept = 0;
 
-		rec->loss_slack = rec->loss_slack > UINT64_MAX / 8 ? UINT64_MAX : rec->loss_slack * 8;
+		rec->loss_slack =
+			rec->loss_slack > UINT64_MAX / 8 ? UINT64_MAX : rec->loss_slack * 8;
 		for (size_t i = 0; i < rec->n_losses && step >= 8; i++) {
 			rec->losses[i].site = 0;
 			rec->losses[i].lane = step >= 9 ? 0 : rec->losses[i].lane;

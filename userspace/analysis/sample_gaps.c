@@ -2,8 +2,8 @@
  *
  * sample_gaps.c - see sample_gaps.h.
  *
- * Gaps of no known thread stand in each file of a recording and are taken from the first that is read;
- * so when a file's regions are held against them, all that can touch them are there.
+ * Gaps of no known thread stand in each file of a recording and are taken from the first that is
+ * read; so when a file's regions are held against them, all that can touch them are there.
  */
 #include "userspace/analysis/sample_gaps.h"
 
@@ -40,10 +40,10 @@ void sp_sample_gaps_done(struct sp_sample_gaps *gaps)
 	*gaps = (struct sp_sample_gaps){0};
 }
 
-/* Which recording a file is of: its number, and whether it is the first file of it. One without an id
- * is one of its own. */
-static int find_recording(struct sp_sample_gaps *gaps, struct sp_profile *profile, uint32_t *ret_number,
-			  bool *ret_first, struct sp_error *error)
+/* Which recording a file is of: its number, and whether it is the first file of it. One without an
+ * id is one of its own. */
+static int find_recording(struct sp_sample_gaps *gaps, struct sp_profile *profile,
+			  uint32_t *ret_number, bool *ret_first, struct sp_error *error)
 {
 	const struct sp_fact *facts, *id, *start;
 	uint32_t before = sp_pool_count(gaps->recordings);
@@ -53,8 +53,8 @@ static int find_recording(struct sp_sample_gaps *gaps, struct sp_profile *profil
 	if (r < 0)
 		return r;
 	id = sp_fact_find(facts, n, "recording_id");
-	if (sp_pool_number(gaps->recordings, id && id->text[0] ? id->text : sp_profile_path(profile),
-			   ret_number) < 0)
+	if (sp_pool_number(gaps->recordings,
+			   id && id->text[0] ? id->text : sp_profile_path(profile), ret_number) < 0)
 		return out_of_memory(error);
 	r = sp_profile_metadata(profile, &facts, &n, error);
 	if (r < 0)
@@ -184,7 +184,8 @@ int sp_sample_gaps_add(struct sp_sample_gaps *gaps, struct sp_profile *profile, 
 		return out_of_memory(error);
 	r = mark_open(gaps, profile, SP_LOSS_OF_CALLS, recording, file, wants, data, error);
 	if (r == 0)
-		r = mark_open(gaps, profile, SP_LOSS_OF_SAMPLES, recording, file, wants, data, error);
+		r = mark_open(gaps, profile, SP_LOSS_OF_SAMPLES, recording, file, wants, data,
+			      error);
 	return r;
 }
 

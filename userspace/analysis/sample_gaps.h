@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * sample_gaps.h - what is missing in files whose samples are counted, and which regions that touches.
+ * sample_gaps.h - what is missing in files whose samples are counted, and which regions that
+ * touches.
  *
  * Outlives the profiles that it was gathered from: its texts are its own.
  */
@@ -23,8 +24,8 @@ struct sp_sample_gaps {
 	size_t n_regions, regions_room;
 };
 
-/* @file: a number of its own for each. @wants: whose gaps are asked for; those of no known rank always
- * are. */
+/* @file: a number of its own for each. @wants: whose gaps are asked for; those of no known rank
+ * always are. */
 int sp_sample_gaps_add(struct sp_sample_gaps *gaps, struct sp_profile *profile, size_t file,
 		       bool (*wants)(const void *data, uint32_t rank), const void *data,
 		       struct sp_error *error);

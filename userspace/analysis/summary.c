@@ -142,7 +142,8 @@ static int add_lost(struct builder *b, const struct sp_inputs *inputs, struct sp
 
 		if (!gap->region || of == SP_LOSS_OF_FACTS)
 			continue;
-		if (rank == UINT32_MAX && sp_profile_info(inputs->items[gap->file].profile)->n_ranks)
+		if (rank == UINT32_MAX &&
+		    sp_profile_info(inputs->items[gap->file].profile)->n_ranks)
 			rank = sp_profile_rank(inputs->items[gap->file].profile, 0);
 		r = ensure_region(b, gap->region, rank == UINT32_MAX ? 0 : rank, &index, error);
 		if (r < 0)

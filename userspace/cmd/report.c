@@ -50,12 +50,14 @@ bool sp_report_is_missing(const struct sp_given_loss *loss)
 }
 
 /* Where in the recording a cause struck, on a line of its own. */
-static void print_places(const struct sp_inputs *inputs, const struct sp_given_loss *loss, FILE *out)
+static void print_places(const struct sp_inputs *inputs, const struct sp_given_loss *loss,
+			 FILE *out)
 {
 	bool journal = !inputs->n;
-	int64_t start = journal ? 0 : sp_given_number(&inputs->items[loss->input], "start_time_ns", 0);
-	sp_cleanup(sp_freep) char *text =
-		sp_gaps_tell(&inputs->gaps, loss->cause, inputs->apart ? loss->input : SIZE_MAX, start);
+	int64_t start =
+		journal ? 0 : sp_given_number(&inputs->items[loss->input], "start_time_ns", 0);
+	sp_cleanup(sp_freep) char *text = sp_gaps_tell(
+		&inputs->gaps, loss->cause, inputs->apart ? loss->input : SIZE_MAX, start);
 
 	if (!text || !text[0])
 		return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * sample_losses.c - what is missing, in the reports on samples: causes, where they struck, and the
- * regions that they touch. Calls count, too: without them a sample's region may not be known, nor what
- * that was in.
+ * regions that they touch. Calls count, too: without them a sample's region may not be known, nor
+ * what that was in.
  */
 #include "userspace/cmd/sample_losses.h"
 
@@ -50,8 +50,8 @@ void sp_sample_note_losses(FILE *out, const struct sp_sample_files *files)
 
 		if (!sp_loss_is_gap(cause))
 			continue;
-		sp_sample_note(out, "%s lost: %s (%s)", sp_show_count(loss->count).text, loss->cause,
-			       sp_loss_help(cause));
+		sp_sample_note(out, "%s lost: %s (%s)", sp_show_count(loss->count).text,
+			       loss->cause, sp_loss_help(cause));
 		where = sp_gaps_tell(&files->gaps.gaps, loss->cause, SIZE_MAX, files->gaps.start);
 		if (!where || !where[0])
 			continue;

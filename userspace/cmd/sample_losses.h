@@ -10,7 +10,8 @@
 #include "userspace/analysis/sample_files.h"
 #include "userspace/base/json.h"
 
-/* A note for each cause, with a second line that says where; then the regions that may lack more. */
+/* A note for each cause, with a second line that says where; then the regions that may lack more.
+ */
 void sp_sample_note_losses(FILE *out, const struct sp_sample_files *files);
 /* "losses" and "gaps" of the object that is open. */
 void sp_sample_json_losses(struct sp_json *json, const struct sp_sample_files *files);

@@ -217,7 +217,8 @@ void sp_summary_show(const struct sp_summary_view *view)
 	if (!table || sp_table_print(table, stdout) < 0)
 		sp_log_error("out of memory");
 	if (columns.missing)
-		printf("missing: lost when it was recorded, and not in this row; +: more may be, of "
+		printf("missing: lost when it was recorded, and not in this row; +: more may be, "
+		       "of "
 		       "gaps whose region is not known\n");
 	if (view->rows < view->summary->n)
 		printf("… and %zu more row%s\n", view->summary->n - view->rows,

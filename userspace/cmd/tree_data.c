@@ -56,7 +56,8 @@ static void write_node(struct sp_json *json, const struct sp_tree_view *view, co
 	sp_json_unsigned(json, "samples", node->samples);
 	sp_json_unsigned(json, "self", node->self);
 	if (node->kind == SP_CALLTREE_REGION)
-		sp_sample_json_missing(json, &view->load->files, sp_calltree_name(view->tree, number));
+		sp_sample_json_missing(json, &view->load->files,
+				       sp_calltree_name(view->tree, number));
 	if (node->folded)
 		sp_json_unsigned(json, "calls_itself", node->folded);
 	for (uint32_t i = node->first_child; i != SP_CALLTREE_NONE;) {

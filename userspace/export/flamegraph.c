@@ -184,8 +184,8 @@ static int put_title(const struct drawing *drawing, uint32_t number)
 		r = put_lines(out, drawing->options->missing);
 	}
 	if (node->kind == SP_CALLTREE_REGION && drawing->options->gaps) {
-		struct sp_missing missing = sp_sample_gaps_of(drawing->options->gaps,
-							      sp_calltree_name(drawing->tree, number));
+		struct sp_missing missing = sp_sample_gaps_of(
+			drawing->options->gaps, sp_calltree_name(drawing->tree, number));
 
 		if (sp_missing_any(&missing))
 			fprintf(out, "; missing: %s", sp_missing_tell(&missing).text);

@@ -7,6 +7,7 @@
  *	kernel ADDRESS END NAME | row REGION RANK | call ID PARENT DEPTH THREAD START END | hz N
  *	sample TIME THREAD REGION CALL MODULE RANK IN_KERNEL KERNEL_FRAMES END SIGNALS IP FRAME…
  *	loss COUNT CAUSE… | gap COUNT CPU THREAD FIRST LAST REGION CAUSE… (REGION -: unknown)
+ *	recording ID
  *
  * The word no-ids behind the name of the file: calls have neither ids nor parents.
  */
@@ -158,6 +159,8 @@ static int add(struct sp_h5_writer *writer, char *line, struct sp_error *error)
 			words[i][-1] = ' ';
 		return sp_h5_writer_add_losses(writer, &row, 1, error);
 	}
+	if (!strcmp(kind, "recording"))
+		return sp_h5_writer_set_meta(writer, "recording_id", words[1], error);
 	if (!strcmp(kind, "hz"))
 		return sp_h5_writer_set_meta_number(writer, "sample_hz", number(1), error);
 	if (!strcmp(kind, "call"))

@@ -273,6 +273,76 @@ def test_regions(test):
                                      "(no region);leaf": 1}, "calls without ids: the innermost region alone")
 
 
+def test_gaps(test):
+    """Where losses struck stands behind them, and regions that a gap touches are marked, in every form."""
+    folder = os.path.join(test.work, "gaps.sp")
+    os.makedirs(folder)
+    for rank in range(2):
+        recording = test.recording(f"gaps.sp/x_rank0000{rank}.h5")
+        recording.add("recording one")
+        recording.add("thread 1 0")
+        for name in ("step", "solve", "idle"):
+            recording.add("region", name)
+        for region, (start, end) in enumerate(((0, 90), (10, 20), (150, 160))):
+            recording.add("row", region, rank)
+            recording.add("call", region + 1, -1, 0, rank, start, end)
+            recording.sample([test.leaf("leaf"), test.caller("main")], region=region, call=region + 1, rank=rank,
+                             thread=rank, module=0, count=region + 1)
+        # Of this file's thread; of nobody's, which is in each file.
+        recording.add(f"gap 7 1 {rank} 12 18 solve sample ring full")
+        recording.add(f"gap 2 0 {rank} 12 18 solve call ring full")
+        recording.add("gap 3 -1 -1 100 155 - sample not written")
+        recording.add("gap 4 -1 -1 100 155 - stack unreadable")  # the sample is there
+        recording.write()
+    wanted = {"step": (0, 0, False, False), "solve": (4, 14, False, False), "idle": (0, 0, False, True)}
+
+    def marks(of):
+        return tuple(of[key] for key in ("lost_calls", "lost_samples", "calls_in_gap", "samples_in_gap"))
+
+    whole = json.loads(test.run("tree", "--by-region", "--json", folder))
+    same({node["name"]: marks(node) for node in whole["tree"]["children"]}, wanted, "tree --json")
+    same({loss["cause"]: loss["count"] for loss in whole["losses"]},
+         {"sample ring full": 14, "call ring full": 4, "sample not written": 3, "stack unreadable": 4}, "losses of tree")
+    same(sorted((gap["cause"], gap["count"], gap["cpu"], gap["region"]) for gap in whole["gaps"] if gap["rank"] == 1),
+         [("call ring full", 2, 0, "solve"), ("sample ring full", 7, 1, "solve")], "gaps of tree")
+    found = json.loads(test.run("lines", "--json", folder))
+    same({region["region"]: marks(region) for region in found["regions"]}, wanted, "lines --json")
+    same(found["gaps"], whole["gaps"], "gaps of lines")
+    summary = json.loads(test.run("summary", "--json", folder))
+    same({region["name"]: marks(region) for region in summary["regions"]}, wanted, "summary --json, which agrees")
+
+    for command in (["tree", "--by-region"], ["lines"]):
+        text = test.run(*command, folder)
+        for words in ("note: 14 lost: sample ring full", "on CPU 1; in region solve; from",
+                      "note: 3 lost: sample not written", "may be missing in them: idle"):
+            same(words in text, True, f"{words} in {command}:\n{text}")
+        same("stack unreadable" in text, False, f"nothing is missing then, in {command}")
+    text = test.run("tree", "--by-region", folder)
+    same(re.search(r"solve \(region; missing: 4 calls, 14 samples\)", text) is not None, True, text)
+    same(re.search(r"idle \(region; missing: 0\+ samples\)", text) is not None, True, text)
+    same(re.search(r"step \(region\)", text) is not None, True, text)
+    text = test.run("lines", folder)
+    same(re.search(r"solve  4 samples, .* of all; missing: 4 calls, 14 samples", text) is not None, True, text)
+    for command in ("tree --by-region", "lines"):
+        rows = csv.DictReader(io.StringIO(test.run(*command.split(), "--csv", folder)))
+        key = "name" if "tree" in command else "region"
+        found = {row[key]: row["in_gap"] for row in rows if row[key] in wanted}
+        same(found, {"step": "0", "solve": "1", "idle": "1"}, f"CSV of {command}")
+    test.run("export", "folded", folder)
+    same("in region solve" in test.errors and "missing in them: idle" in test.errors, True, test.errors)
+    test.run("tree", "--rank", "0", folder, "--json")
+    same({loss["cause"]: loss["count"] for loss in json.loads(test.run("tree", "--rank", "0", folder, "--json"))["losses"]},
+         {"sample ring full": 7, "call ring full": 2, "sample not written": 3, "stack unreadable": 4}, "of one rank")
+    picture = os.path.join(test.work, "gaps.svg")
+    test.run("export", "flamegraph", folder, "-o", picture)
+    titles = [title.text for title in ET.parse(picture).getroot().iter(SVG + "title")]
+    about = "".join(t.text or "" for t in ET.parse(picture).getroot().iter(SVG + "text") if t.get("id") == "about")
+    same("; MISSING: 14 × sample ring full, 4 × call ring full, 3 × sample not written" in about, True, about)
+    same(any(t.startswith("solve (region)\n") and "; missing: 4 calls, 14 samples" in t for t in titles), True, f"{titles}")
+    same(any(t.startswith("all\n") and "\nMISSING: 14 × sample ring full, on CPU 1; in region solve; from" in t for t in titles), True,
+         f"{titles}")
+
+
 def test_directory(test):
     """Directories, several files, the same one twice, and .sps files beside them."""
     folder = os.path.join(test.work, "rec.sp")
