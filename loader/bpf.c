@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * bpf.c - loading, attaching and controlling the BPF programs. What needs no skeleton stands in
- * bpf_arm.c (probes) and bpf_unwind.c (tables).
+ * bpf_arm.c (probes), bpf_maps.c (shared memory) and bpf_unwind.c (tables).
  */
 #include "loader/bpf.h"
 
@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -19,6 +18,7 @@
 
 #include "formats/wire.h"
 #include "loader/bpf_arm.h"
+#include "loader/bpf_maps.h"
 #include "loader/bpf_unwind.h"
 #include "loader/clock.h"
 #include "sp_trace.skel.h"
@@ -27,17 +27,9 @@
 
 struct sp_bpf {
 	struct sp_trace_bpf *skel;
-	unsigned cpus, max_sites;
 	struct sp_bpf_prober prober;
-	int *sample_rings;		 /* by CPU */
-	uint64_t *calls;		 /* mapped: the queues of all CPUs */
-	struct sp_queue_ends *call_ends; /* mapped */
-	struct sp_bpf_ledger ledger;	 /* mapped */
-	size_t calls_bytes, call_ends_bytes, causes_bytes, places_bytes;
-	unsigned queue_order;
+	struct sp_bpf_maps maps;
 	struct bpf_link *fork, *exec, *exit, *iter;
-	uint64_t *sites; /* mapped */
-	size_t sites_bytes;
 	struct sp_bpf_tables tables;
 	bool has_tables;
 };
@@ -70,58 +62,20 @@ void sp_bpf_hint(int error)
 		sp_log_hint("-v shows the kernel's own words");
 }
 
-static int make_rings(struct bpf_map *outer, unsigned cpus, size_t bytes, int **ret_fds)
-{
-	int *fds = malloc(cpus * sizeof(*fds));
-
-	if (!fds)
-		return -ENOMEM;
-	for (unsigned cpu = 0; cpu < cpus; cpu++)
-		fds[cpu] = -1;
-	*ret_fds = fds;
-	for (__u32 cpu = 0; cpu < cpus; cpu++) {
-		fds[cpu] =
-			bpf_map_create(BPF_MAP_TYPE_RINGBUF, "sp_ring", 0, 0, (__u32)bytes, NULL);
-		if (fds[cpu] < 0 ||
-		    bpf_map_update_elem(bpf_map__fd(outer), &cpu, &fds[cpu], BPF_ANY)) {
-			int r = -errno;
-
-			sp_log_error("the kernel refused a ring of %zu KiB for CPU %u: %s",
-				     bytes >> 10, cpu, strerror(-r));
-			sp_bpf_hint(r);
-			return r;
-		}
-	}
-	return 0;
-}
-
-/* Maps an array of the kernel's, to be unmapped. */
-static int map_array(const struct bpf_map *map, size_t bytes, void **ret_at, size_t *ret_bytes)
-{
-	size_t whole = (bytes + 4095) & ~(size_t)4095;
-	void *at = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-
-	if (at == MAP_FAILED)
-		return -errno;
-	*ret_at = at;
-	*ret_bytes = whole;
-	return 0;
-}
-
 static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 {
 	struct sp_trace_bpf *s = b->skel;
 	int r;
 
-	while ((64ull << (b->queue_order + 1)) <= o->call_ring_bytes)
-		b->queue_order++;
-	s->rodata->config.queue_order = b->queue_order;
-	bpf_map__set_max_entries(s->maps.calls, b->cpus << b->queue_order);
-	bpf_map__set_max_entries(s->maps.call_ends, b->cpus);
-	bpf_map__set_max_entries(s->maps.sample_rings, b->cpus);
-	bpf_map__set_max_entries(s->maps.control_ring, (__u32)o->control_ring_bytes);
-	bpf_map__set_max_entries(s->maps.sites, o->max_sites);
-	bpf_map__set_max_entries(s->maps.losses, b->cpus * SP_LOSS_MAX);
+	b->maps.sites = s->maps.sites;
+	b->maps.calls = s->maps.calls;
+	b->maps.call_ends = s->maps.call_ends;
+	b->maps.losses = s->maps.losses;
+	b->maps.loss_places = s->maps.loss_places;
+	b->maps.sample_rings = s->maps.sample_rings;
+	b->maps.control_ring = s->maps.control_ring;
+	sp_bpf_maps_size(&b->maps, o);
+	s->rodata->config.queue_order = b->maps.queue_order;
 	s->rodata->config.stacks = o->stacks;
 	s->rodata->config.kernel_stacks = o->kernel_stacks;
 	s->rodata->config.copy_bytes = o->copy_bytes ? (__u32)o->copy_bytes : SP_COPY_DEFAULT;
@@ -146,21 +100,7 @@ static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 		sp_bpf_hint(r);
 		return r;
 	}
-	r = map_array(s->maps.sites, o->max_sites * sizeof(*b->sites), (void **)&b->sites,
-		      &b->sites_bytes);
-	if (r == 0)
-		r = map_array(s->maps.calls, (64ull * b->cpus) << b->queue_order,
-			      (void **)&b->calls, &b->calls_bytes);
-	if (r == 0)
-		r = map_array(s->maps.call_ends, b->cpus * sizeof(*b->call_ends),
-			      (void **)&b->call_ends, &b->call_ends_bytes);
-	if (r == 0)
-		r = map_array(s->maps.losses,
-			      (size_t)b->cpus * SP_LOSS_MAX * sizeof(*b->ledger.causes),
-			      (void **)&b->ledger.causes, &b->causes_bytes);
-	if (r == 0)
-		r = map_array(s->maps.loss_places, SP_LOSS_PLACES * sizeof(*b->ledger.places),
-			      (void **)&b->ledger.places, &b->places_bytes);
+	r = sp_bpf_maps_map(&b->maps);
 	if (r == 0 && b->has_tables)
 		r = sp_bpf_tables_map(&b->tables);
 	if (r < 0) {
@@ -168,7 +108,6 @@ static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 		sp_bpf_hint(r);
 		return r;
 	}
-	b->max_sites = o->max_sites;
 	return 0;
 }
 
@@ -183,13 +122,12 @@ int sp_bpf_new(const struct sp_bpf_options *options, struct sp_bpf **ret_bpf)
 	libbpf_set_print(on_libbpf_message);
 	r = libbpf_num_possible_cpus();
 	if (r > 0) {
-		b->cpus = (unsigned)r;
+		b->maps.cpus = (unsigned)r;
 		b->skel = sp_trace_bpf__open();
 		r = b->skel ? load(b, options) : -errno;
 	}
 	if (r == 0)
-		r = make_rings(b->skel->maps.sample_rings, b->cpus, options->sample_ring_bytes,
-			       &b->sample_rings);
+		r = sp_bpf_maps_make_rings(&b->maps, options->sample_ring_bytes);
 	if (r < 0) {
 		sp_bpf_free(b);
 		return r;
@@ -226,23 +164,23 @@ int sp_bpf_attach_tasks(struct sp_bpf *b)
 
 unsigned sp_bpf_cpus(const struct sp_bpf *b)
 {
-	return b->cpus;
+	return b->maps.cpus;
 }
 
 struct sp_bpf_queue sp_bpf_call_queue(const struct sp_bpf *b, unsigned cpu)
 {
-	uint64_t size = 1ull << b->queue_order;
+	uint64_t size = 1ull << b->maps.queue_order;
 
 	return (struct sp_bpf_queue){
-		.slots = b->calls + cpu * size * 8,
+		.slots = b->maps.calls_at + cpu * size * 8,
 		.size = size,
-		.ends = &b->call_ends[cpu],
+		.ends = &b->maps.call_ends_at[cpu],
 	};
 }
 
 int sp_bpf_sample_ring(const struct sp_bpf *b, unsigned cpu)
 {
-	return b->sample_rings[cpu];
+	return b->maps.rings[cpu];
 }
 
 int sp_bpf_control_ring(const struct sp_bpf *b)
@@ -262,9 +200,9 @@ bool sp_bpf_has_multi(const struct sp_bpf *b)
 
 int sp_bpf_set_site(struct sp_bpf *b, unsigned site, uint64_t hash, bool scope)
 {
-	if (site == 0 || site >= b->max_sites)
+	if (site == 0 || site >= b->maps.max_sites)
 		return -ENOSPC;
-	b->sites[site] = SP_SITE_WORD(hash, scope ? SP_SCOPE : 0);
+	b->maps.sites_at[site] = SP_SITE_WORD(hash, scope ? SP_SCOPE : 0);
 	return 0;
 }
 
@@ -366,7 +304,7 @@ int sp_bpf_stop(struct sp_bpf *b, uint64_t *ret_time)
 
 struct sp_bpf_ledger sp_bpf_ledger(const struct sp_bpf *b)
 {
-	return b->ledger;
+	return b->maps.ledger;
 }
 
 bool sp_bpf_has_lost(struct sp_bpf *b)
@@ -398,14 +336,6 @@ struct sp_bpf_skipped sp_bpf_skipped(const struct sp_bpf *b)
 	return sum;
 }
 
-static void close_all(int *fds, unsigned count)
-{
-	for (unsigned i = 0; fds && i < count; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
-	free(fds);
-}
-
 void sp_bpf_free(struct sp_bpf *b)
 {
 	if (!b)
@@ -414,17 +344,7 @@ void sp_bpf_free(struct sp_bpf *b)
 	bpf_link__destroy(b->exec);
 	bpf_link__destroy(b->exit);
 	bpf_link__destroy(b->iter);
-	if (b->sites)
-		munmap(b->sites, b->sites_bytes);
-	if (b->calls)
-		munmap(b->calls, b->calls_bytes);
-	if (b->call_ends)
-		munmap(b->call_ends, b->call_ends_bytes);
-	if (b->ledger.causes)
-		munmap(b->ledger.causes, b->causes_bytes);
-	if (b->ledger.places)
-		munmap(b->ledger.places, b->places_bytes);
-	close_all(b->sample_rings, b->cpus);
+	sp_bpf_maps_done(&b->maps);
 	sp_bpf_tables_unmap(&b->tables);
 	sp_trace_bpf__destroy(b->skel);
 	free(b);
