@@ -6,11 +6,13 @@ counted itself."""
 import collections
 import json
 import pathlib
+import signal
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "lib"))
-from e2e import (PROGRAMS, SP_REPORT, check, contains, equal, good, lost, main, need_root,
-                 need_scope_profiler, recorded, report, run, trace)
+from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, finish, good, lost, main, need_root,
+                 need_scope_profiler, recorded, report, run, start, wait_for)
 
 need_root()
 need_scope_profiler()
@@ -20,18 +22,25 @@ DEPTH = 80  # SP_MAX_DEPTH of wire.h
 CALLS = {"call ring full", "nested too deeply", "no task storage", "name table full"}
 
 
-def storm(into, *arguments, options=("-F", 0)):
-    """Runs it; gives what sp-trace said, the profile, and what was fired by (thread, CPU, region)."""
-    done = trace(*options, "--ring-size", "4K", "--keep-journal", "-o", into / "out", "--",
-                 PROGRAMS / "storm", *arguments)
-    equal(done.returncode, 0, f"status: {done.stderr}")
+def storm(into, *arguments, options=("-F", 0), stopped=0):
+    """Runs it; gives what sp-trace said, the profile, and what was fired by (thread, CPU, region).
+    @stopped: so many seconds of it the recorder does not run."""
+    recorder = start([SP_TRACE, *options, "--ring-size", "4K", "--keep-journal", "-o", into / "out", "--",
+                      PROGRAMS / "storm", *arguments])
+    if stopped:
+        wait_for(lambda: "storm" in run(["ps", "-o", "comm=", "--ppid", recorder.pid]).stdout.split(), "the storm")
+        recorder.send_signal(signal.SIGSTOP)
+        time.sleep(stopped)
+        recorder.send_signal(signal.SIGCONT)
+    status, out, said = finish(recorder)
+    equal(status, 0, f"status: {said}")
     fired = {}
-    for line in done.stdout.splitlines():
+    for line in out.splitlines():
         tid, cpu, rest = line.split(" ", 2)
         region, count = rest.rsplit(" ", 1)
         if int(count):
             fired[int(tid), int(cpu), region] = int(count)
-    return done.stderr, Profile(into / "out/storm_rank00000.h5"), fired
+    return said, Profile(into / "out/storm_rank00000.h5"), fired
 
 
 def gaps(profile):
@@ -142,8 +151,9 @@ def names(into):
 
 
 def samples(into):
-    """A ring of samples of one page: those that did not fit have a thread, a region and a CPU."""
-    said, profile, _ = storm(into, 2, 60_000, "pinned", options=("-F", 4999, "--sample-ring-size", "4K"))
+    """A ring of samples of one page: those that did not fit while the recorder was stopped have a
+    thread, a region and a CPU."""
+    said, profile, _ = storm(into, 2, 120_000, "pinned", options=("-F", 4999, "--sample-ring-size", "4K"), stopped=0.5)
     full = [g for g in gaps(profile) if g[0] == "sample ring full"]
     check(full and all(g[1] >= 0 and g[2] is not None for g in full), f"lost samples: {full[:3]}")
     told = report("summary", into / "out")

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/util.h"
 #include "userspace/base/array.h"
 #include "userspace/base/pool.h"
 
@@ -123,9 +124,9 @@ static int count_known(struct sp_sample_gaps *gaps, size_t from)
 		if (!missing)
 			return -ENOMEM;
 		if (of == SP_LOSS_OF_CALLS)
-			missing->calls += gap->count;
+			sp_add_capped(&missing->calls, gap->count);
 		else
-			missing->samples += gap->count;
+			sp_add_capped(&missing->samples, gap->count);
 	}
 	return 0;
 }
