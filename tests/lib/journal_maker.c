@@ -313,6 +313,12 @@ void maker_meta(struct maker *maker, const char *key, const char *value)
 void maker_loss(struct maker *maker, uint32_t cause, int cpu, uint64_t count, uint64_t first,
 		uint64_t last)
 {
+	maker_loss_at(maker, cause, cpu, 0, 0, count, first, last);
+}
+
+void maker_loss_at(struct maker *maker, uint32_t cause, int cpu, uint32_t lane, uint32_t site,
+		   uint64_t count, uint64_t first, uint64_t last)
+{
 	struct sp_ev_loss event = {
 		.head = {.type = SP_EV_loss},
 		.first = first,
@@ -320,6 +326,8 @@ void maker_loss(struct maker *maker, uint32_t cause, int cpu, uint64_t count, ui
 		.count = count,
 		.cause = cause,
 		.cpu = cpu,
+		.lane = lane,
+		.site = site,
 	};
 
 	add(maker, &event.head, sizeof(event));

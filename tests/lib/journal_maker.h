@@ -68,6 +68,9 @@ void maker_segment(struct maker *maker, uint32_t image, uint64_t address, uint64
 void maker_meta(struct maker *maker, const char *key, const char *value);
 void maker_loss(struct maker *maker, uint32_t cause, int cpu, uint64_t count, uint64_t first,
 		uint64_t last);
+/* The same of a thread and a region; 0: unknown. */
+void maker_loss_at(struct maker *maker, uint32_t cause, int cpu, uint32_t lane, uint32_t site,
+		   uint64_t count, uint64_t first, uint64_t last);
 void maker_clock(struct maker *maker, int64_t monotonic, int64_t realtime, int64_t boottime,
 		 int64_t error);
 
