@@ -98,7 +98,7 @@ static int find_sampler(struct findings *f, struct sp_bpf *bpf)
 {
 	struct sp_sampler *sampler = NULL;
 	const char *event;
-	int r = sp_sampler_start(bpf, 99, &sampler, &event);
+	int r = sp_sampler_start(bpf, NULL, 99, &sampler, &event);
 
 	if (r < 0)
 		sp_log_error("cannot sample: %s", strerror(-r));

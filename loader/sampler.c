@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "loader/perf.h"
@@ -13,6 +14,7 @@
 
 struct sp_sampler {
 	struct sp_bpf *bpf;
+	const struct sp_sideband *sideband; /* NULL: throttling is not told */
 	unsigned hz, cpus;
 	bool hardware;
 	int fds[]; /* by CPU; -1 where it is not online */
@@ -30,6 +32,10 @@ static int open_event(unsigned cpu, unsigned hz, bool hardware)
 		.freq = 1,
 		.disabled = 1,
 		.exclude_idle = 1,
+		/* As the side band, whose ring tells of throttling. No samples go there: the kernel
+		 * writes none where a BPF program handles them and returns 0. */
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
 	};
 
 	return sp_perf_open(&attr, -1, (int)cpu);
@@ -44,6 +50,9 @@ static int open_cpu(struct sp_sampler *s, unsigned cpu)
 	if (fd < 0)
 		return fd == -ENODEV ? 0 : fd;
 	s->fds[cpu] = fd;
+	r = s->sideband ? sp_sideband_redirect(s->sideband, cpu, fd) : 0;
+	if (r < 0)
+		return r;
 	r = sp_bpf_attach_sampler(s->bpf, fd);
 	return r < 0 ? r : 1;
 }
@@ -89,8 +98,8 @@ int sp_sampler_restart(struct sp_sampler *s, unsigned cpu)
 	return r < 0 ? r : enable(s, cpu);
 }
 
-int sp_sampler_start(struct sp_bpf *bpf, unsigned hz, struct sp_sampler **ret_sampler,
-		     const char **ret_event)
+int sp_sampler_start(struct sp_bpf *bpf, const struct sp_sideband *sideband, unsigned hz,
+		     struct sp_sampler **ret_sampler, const char **ret_event)
 {
 	unsigned cpus = sp_bpf_cpus(bpf);
 	struct sp_sampler *s = calloc(1, sizeof(*s) + cpus * sizeof(s->fds[0]));
@@ -100,6 +109,7 @@ int sp_sampler_start(struct sp_bpf *bpf, unsigned hz, struct sp_sampler **ret_sa
 	if (!s)
 		return -ENOMEM;
 	s->bpf = bpf;
+	s->sideband = sideband;
 	s->hz = hz;
 	s->cpus = cpus;
 	for (unsigned cpu = 0; cpu < cpus; cpu++)

@@ -48,6 +48,7 @@ static void on_cpu_back(void *arg, unsigned cpu)
 	sp_log_warning("CPU %u was off and is back: samples of up to a second are missing there",
 		       cpu);
 	sp_recorder_lost_since(s->recorder, SP_LOSS_SAMPLE_THROTTLED, (int)cpu, sp_now() - SECOND);
+	sp_throttle_forget(s->throttle, cpu);
 	if (sp_sampler_restart(s->sampler, cpu) < 0)
 		sp_log_warning("CPU %u takes no samples any more", cpu);
 }
@@ -159,6 +160,7 @@ static void stop(struct sp_session *s)
 	int r;
 
 	r = sp_bpf_stop(s->bpf, &time);
+	sp_throttle_stop(s->throttle, r < 0 ? sp_now() : time);
 	sp_sampler_stop(s->sampler);
 	if (r < 0)
 		sp_log_warning("calls that were still open are missing: %s", strerror(-r));
@@ -169,6 +171,7 @@ static void stop(struct sp_session *s)
 		sp_session_drain(s, &fill);
 	}
 	note_unread(s, time);
+	sp_session_note_throttled(s);
 	sp_recorder_losses(s->recorder, s->bpf, sp_now(), true);
 	sp_recorder_skipped(s->recorder, s->bpf);
 	sp_session_write_for_symbols(s);
@@ -233,6 +236,7 @@ static void close_session(struct sp_session *s)
 {
 	sp_hold_stop(s->hold);
 	sp_sampler_free(s->sampler);
+	sp_throttle_free(s->throttle);
 	sp_sideband_free(s->sideband);
 	sp_rings_free(s->rings);
 	sp_processes_free(s->processes);

@@ -307,7 +307,10 @@ int sp_session_start_targets(struct sp_session *s)
 		return -ESRCH;
 	}
 	if (s->options->hz) {
-		r = sp_sampler_start(s->bpf, s->options->hz, &s->sampler, &s->sample_event);
+		r = sp_throttle_new(sp_bpf_cpus(s->bpf), s->options->hz, &s->throttle);
+		if (r == 0)
+			r = sp_sampler_start(s->bpf, s->sideband, s->options->hz, &s->sampler,
+					     &s->sample_event);
 		if (r < 0) {
 			say_cannot_sample(r, s->options->hz);
 			return r;

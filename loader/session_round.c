@@ -89,7 +89,48 @@ static void on_sideband_lost(void *arg, unsigned cpu, uint64_t count)
 	sp_recorder_lost(s->recorder, &gap);
 }
 
-static const struct sp_sideband_ops sideband_ops = {on_map, on_exec, on_sideband_lost};
+static void on_throttled(void *arg, unsigned cpu, uint64_t time, bool on)
+{
+	struct sp_session *s = arg;
+	struct sp_ev_loss gap;
+	bool lost = on ? sp_throttle_on(s->throttle, cpu, time, &gap)
+		       : sp_throttle_off(s->throttle, cpu, time, &gap);
+
+	s->heard_of_others = true; /* it comes with every timer tick, and can wait */
+	if (lost)
+		sp_recorder_lost(s->recorder, &gap);
+}
+
+static void on_lost_samples(void *arg, unsigned cpu, uint64_t count)
+{
+	struct sp_session *s = arg;
+	struct sp_ev_loss gap = {
+		.first = s->round,
+		.last = sp_now(),
+		.count = count,
+		.cause = SP_LOSS_SAMPLE_THROTTLED,
+		.cpu = (int)cpu,
+	};
+
+	sp_recorder_lost(s->recorder, &gap);
+}
+
+void sp_session_note_throttled(struct sp_session *s)
+{
+	struct sp_ev_loss gap;
+
+	for (unsigned cpu = 0; cpu < sp_bpf_cpus(s->bpf); cpu++)
+		if (sp_throttle_finish(s->throttle, cpu, &gap))
+			sp_recorder_lost(s->recorder, &gap);
+}
+
+static const struct sp_sideband_ops sideband_ops = {
+	.map = on_map,
+	.exec = on_exec,
+	.lost = on_sideband_lost,
+	.throttled = on_throttled,
+	.lost_samples = on_lost_samples,
+};
 
 int sp_session_join(struct sp_session *s)
 {

@@ -28,6 +28,7 @@
 #include "loader/selftest.h"
 #include "loader/sideband.h"
 #include "loader/stacks.h"
+#include "loader/throttle.h"
 #include "loader/unwind.h"
 
 struct sp_session {
@@ -47,7 +48,8 @@ struct sp_session {
 	struct sp_processes *processes;
 	struct sp_sideband *sideband;
 	struct sp_rings *rings;
-	struct sp_sampler *sampler;
+	struct sp_sampler *sampler;   /* NULL: no samples */
+	struct sp_throttle *throttle; /* the same */
 	struct sp_hold *hold; /* NULL where the kernel has no such thing */
 	struct sp_command *command;
 	struct sp_bpf_options sizes;
@@ -90,6 +92,8 @@ int sp_session_join(struct sp_session *session);
 /* One round: takes what all rings hold and hands it to the journal. Sets how full the fullest was,
  * of 256. */
 void sp_session_drain(struct sp_session *session, unsigned *ret_fill);
+/* At the end: notes what was still throttled then. */
+void sp_session_note_throttled(struct sp_session *session);
 /* Drains on until the tables that are being made are there, but not longer than that. */
 void sp_session_await_tables(struct sp_session *session, uint64_t most_ns);
 /* Answers the execs that wait. */

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 #include <time.h>
@@ -107,6 +108,13 @@ int sp_sideband_start(unsigned cpus, const struct sp_sideband_ops *ops, void *ar
 	return 0;
 }
 
+int sp_sideband_redirect(const struct sp_sideband *s, unsigned cpu, int fd)
+{
+	if (cpu >= s->cpus || !s->rings[cpu].page)
+		return -ENODEV;
+	return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, s->rings[cpu].fd) ? -errno : 0;
+}
+
 int sp_sideband_fd(const struct sp_sideband *s)
 {
 	return s->epoll;
@@ -140,6 +148,31 @@ struct mmap2_body {
 
 #define SAMPLE_ID_BYTES 16
 
+/* What needs no order among the CPUs. Of redirected events no record has a sample id. */
+static bool hand_out(struct sp_sideband *s, unsigned cpu, const uint8_t *data, size_t bytes)
+{
+	struct perf_event_header h;
+	uint64_t words[2] = {0};
+
+	memcpy(&h, data, sizeof(h));
+	bytes -= sizeof(h);
+	memcpy(words, data + sizeof(h), bytes < sizeof(words) ? bytes : sizeof(words));
+	switch (h.type) {
+	case PERF_RECORD_LOST: /* id, count */
+		s->ops->lost(s->arg, cpu, words[1]);
+		return true;
+	case PERF_RECORD_THROTTLE: /* time, id, stream id */
+	case PERF_RECORD_UNTHROTTLE:
+		s->ops->throttled(s->arg, cpu, words[0], h.type == PERF_RECORD_THROTTLE);
+		return true;
+	case PERF_RECORD_LOST_SAMPLES: /* count */
+		s->ops->lost_samples(s->arg, cpu, words[0]);
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void queue_record(struct sp_sideband *s, unsigned cpu, const uint8_t *data, size_t bytes)
 {
 	struct perf_event_header h;
@@ -148,13 +181,8 @@ static void queue_record(struct sp_sideband *s, unsigned cpu, const uint8_t *dat
 	const uint8_t *text;
 
 	memcpy(&h, data, sizeof(h));
-	if (h.type == PERF_RECORD_LOST && bytes >= sizeof(h) + 16) {
-		uint64_t lost;
-
-		memcpy(&lost, data + sizeof(h) + 8, 8);
-		s->ops->lost(s->arg, cpu, lost);
+	if (hand_out(s, cpu, data, bytes))
 		return;
-	}
 	if (h.type != PERF_RECORD_MMAP2 &&
 	    !(h.type == PERF_RECORD_COMM && h.misc & PERF_RECORD_MISC_COMM_EXEC))
 		return;

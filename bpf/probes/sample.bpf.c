@@ -174,6 +174,19 @@ submit:
 	bpf_ringbuf_submit(c, BPF_RB_NO_WAKEUP);
 }
 
+/* A thread without a lane is a stranger, whose ticks are none of ours; but kernels before 6.2 do not
+ * find the lane of one that was interrupted while it looked into its own task storage. Where it has
+ * a stack, that tells. */
+sp_inline void lose_if_ours(struct task_struct *task)
+{
+	struct stack *st = near_stack(task->pid);
+
+	if (st && st->task == (__u64)task && control.enabled)
+		lose_at(SP_LOSS_SAMPLE_THROTTLED, st->lane, 0, 1);
+}
+
+/* Returns 0, always: or the kernel would write samples into the ring of the side band. What ends
+ * early is no loss unless it is counted. */
 SEC("perf_event")
 int sp_sample(struct bpf_perf_event_data *ctx)
 {
@@ -186,12 +199,19 @@ int sp_sample(struct bpf_perf_event_data *ctx)
 	__u32 zero = 0, kernel = 0, user, bytes;
 	void *ring;
 
-	if (!lane || lane->hidden || !control.enabled)
+	if (!lane) {
+		lose_if_ours(task);
+		return 0;
+	}
+	/* The recorder's own copy, before its exec; or nothing is recorded yet, or any more. */
+	if (lane->hidden || !control.enabled)
 		return 0;
 	s = bpf_map_lookup_elem(&samples, &zero);
 	ring = ring_of_cpu(&sample_rings);
-	if (!s || !ring)
+	if (!s || !ring) { /* for the verifier: each CPU that there can be has both */
+		lose_at(SP_LOSS_SAMPLE_THROTTLED, lane->lane, 0, 1);
 		return 0;
+	}
 	__builtin_memset(&s->ev, 0, sizeof(s->ev));
 	s->ev.head.type = SP_EV_sample;
 	s->ev.head.flags = in_kernel ? SP_SAMPLE_KERNEL : 0;

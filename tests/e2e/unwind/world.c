@@ -150,7 +150,7 @@ void lab_open(unsigned stacks, bool kernel_stacks, size_t copy_bytes, struct lab
 	if (r == 0)
 		r = sp_rings_new(lab->bpf, on_event, lab, &lab->rings);
 	if (r == 0)
-		r = sp_sampler_start(lab->bpf, SAMPLES_A_SECOND, &lab->sampler, &event);
+		r = sp_sampler_start(lab->bpf, NULL, SAMPLES_A_SECOND, &lab->sampler, &event);
 	if (r == 0 && (stacks == SP_STACKS_EH || stacks == SP_STACKS_DWARF))
 		r = sp_bpf_unwind_add_chunk(lab->bpf, &lab->chunk, &lab->chunk_number);
 	if (r < 0) {
