@@ -181,8 +181,9 @@ sp_inline struct stack *stack_of(struct task_struct *task, __u32 tid)
 	return bpf_task_storage_get(&far_stacks, task, 0, 0);
 }
 
-/* Gives a thread that has a lane its stack. */
-static __noinline struct stack *make_stack(struct task_struct *task, struct lane *lane)
+/* Gives a thread that has a lane its stack. Without memory one event of @cause is lost. */
+static __noinline struct stack *make_stack(struct task_struct *task, struct lane *lane, __u32 cause,
+					   __u32 site)
 {
 	struct stack *st;
 
@@ -192,7 +193,7 @@ static __noinline struct stack *make_stack(struct task_struct *task, struct lane
 	if (!st || __sync_val_compare_and_swap(&st->task, 0, (__u64)task) != 0)
 		st = bpf_task_storage_get(&far_stacks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!st) {
-		lose_at(SP_LOSS_STORAGE, lane->lane, 0, 1);
+		lose_at(cause, lane->lane, site, 1);
 		return NULL;
 	}
 	st->depth = 0;

@@ -77,10 +77,11 @@ submit:
 }
 
 /* The stack of a thread that has none yet; NULL for a thread that is not traced. */
-static __noinline struct stack *first_region(struct task_struct *task, __u64 sp)
+static __noinline struct stack *first_region(struct task_struct *task, __u64 sp, __u32 cause,
+					     __u32 site)
 {
 	struct lane *lane = bpf_task_storage_get(&lanes, task, 0, 0);
-	struct stack *st = lane ? make_stack(task, lane) : NULL;
+	struct stack *st = lane ? make_stack(task, lane, cause, site) : NULL;
 
 	/* Not when it is needed: another thread may be changing the mappings then. */
 	learn_stack(st, sp);
@@ -126,7 +127,8 @@ sp_inline int on_begin(struct pt_regs *ctx)
 	task = bpf_get_current_task_btf();
 	st = stack_of(task, task->pid);
 	if (!st) {
-		st = first_region(task, place);
+		site = PT_REGS_PARM3(ctx) ? 0 : static_site(ctx);
+		st = first_region(task, place, SP_LOSS_STORAGE, site);
 		if (!st)
 			return 0;
 	}
@@ -194,7 +196,9 @@ sp_inline int on_end(struct pt_regs *ctx)
 		return 0;
 	st = stack_of(task, task->pid);
 	if (!st) {
-		st = first_region(task, place); /* to count the end */
+		/* To count the end. Its call was counted at the begin, if there was no memory for
+		 * it. */
+		st = first_region(task, place, SP_LOSS_UNMATCHED_END, 0);
 		if (!st)
 			return 0;
 	}

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A recorder that cannot keep up: rings of one page under a storm of regions. Most is lost, and for
+"""A recorder that cannot keep up: rings of one page under a storm of regions, and a kernel without memory. Most is lost, and for
 each CPU, thread and region, what is recorded and what the ledger says is, to the call, what the program
 counted itself."""
 import collections
 import json
+import os
 import pathlib
 import signal
 import sys
@@ -22,11 +23,12 @@ DEPTH = 80  # SP_MAX_DEPTH of wire.h
 CALLS = {"call ring full", "nested too deeply", "no task storage", "name table full"}
 
 
-def storm(into, *arguments, options=("-F", 0), stopped=0):
+def storm(into, *arguments, options=("-F", 0), stopped=0, **faults):
     """Runs it; gives what sp-trace said, the profile, and what was fired by (thread, CPU, region).
-    @stopped: so many seconds of it the recorder does not run."""
+    @stopped: so many seconds of it the recorder does not run. @faults: of the kernel, as in injected.c."""
+    environment = {**os.environ, "LD_PRELOAD": str(PROGRAMS / "libinjected.so"), **faults} if faults else None
     recorder = start([SP_TRACE, *options, "--ring-size", "4K", "--keep-journal", "-o", into / "out", "--",
-                      PROGRAMS / "storm", *arguments])
+                      PROGRAMS / "storm", *arguments], env=environment)
     if stopped:
         wait_for(lambda: "storm" in run(["ps", "-o", "comm=", "--ppid", recorder.pid]).stdout.split(), "the storm")
         recorder.send_signal(signal.SIGSTOP)
@@ -150,6 +152,40 @@ def names(into):
     equal(sum(g[4] for g in gaps(profile) if g[0] in CALLS), lost(said), "the ledger")
 
 
+def storage(into):
+    """The kernel has no memory for any thread's open regions: nothing is recorded, and all of it is counted."""
+    said, profile, fired = storm(into / "none", 3, 3_000, "free", INJECT_BPF_OCCUPY="near_stacks",
+                                 INJECT_BPF_REFUSE="far_stacks")
+    refused = [g for g in gaps(profile) if g[0] == "no task storage"]
+    check(refused and all(g[1] >= 0 and g[2] is not None for g in refused), f"gaps: {gaps(profile)[:3]}")
+    equal(recorded(said)[0] + lost(said), sum(fired.values()), f"recorded and lost: {said}")
+    equal(sum(g[4] for g in refused), lost(said), "the ledger")
+    equal(sum(g[4] for g in refused if g[3] == "leaf"), sum(n for (_, _, region), n in fired.items() if region == "leaf"),
+          "the ledger by region")
+    by_thread = collections.Counter()
+    for (tid, _, _), n in fired.items():
+        by_thread[tid] += n
+    for _, _, tid, _, count, *_ in refused:
+        by_thread[tid] -= count
+    equal(set(by_thread.values()), {0}, "by thread")
+    # With memory, but nowhere else: all of it is there.
+    said, profile, fired = storm(into / "far", 3, 3_000, "free", INJECT_BPF_OCCUPY="near_stacks")
+    equal(recorded(said)[0] + lost(said), sum(fired.values()), "recorded and lost")
+    check(not any(g[0] == "no task storage" for g in gaps(profile)), "no storage is lacking")
+
+
+def control(into):
+    """A control ring of one page: names and threads cannot be told, and calls are not lost by that."""
+    count = 5_000
+    said, profile, fired = storm(into, 40, 200, "free", count, stopped=0.3, INJECT_BPF_SHRINK="control_ring:4096")
+    full = sum(g[4] for g in gaps(profile) if g[0] == "control ring full")
+    print(f"{full} records of control lost")
+    check(full > 0, "the control ring was to be full")
+    equal(recorded(said)[0] + lost(said), sum(fired.values()) + count, f"recorded and lost: {said}")
+    equal(profile.region.size, recorded(said)[0], "all that was recorded is in the file")
+    equal(run([SP_REPORT, "verify", into / "out"]).returncode, 3, "status of verify")
+
+
 def samples(into):
     """A ring of samples of one page: those that did not fit while the recorder was stopped have a
     thread, a region and a CPU."""
@@ -166,4 +202,4 @@ def samples(into):
     equal(marked, {name: known.get(name, 0) for name in marked}, "lost samples of the regions in lines")
 
 
-main(pinned, free, deep, names, samples)
+main(pinned, free, deep, names, storage, control, samples)
