@@ -3,10 +3,11 @@
  * losses.bpf.h - the ledger: whatever is not recorded is counted by lose() or lose_at().
  *
  * Invariant: the sum over both maps is exact. Where thread or region is known the count stands in
- * loss_places, a hash table by cause, CPU, thread and region; where they are not, or the table is full
- * there, in losses. Nothing is ever taken out, so the loader reads both without a lock, and knows what
- * is new by what it has seen. Two threads that come with one new key may take two places for it: the
- * loader adds them up. Everything here may be interrupted by a sample, which may lose something, too.
+ * loss_places, a hash table by cause, CPU, thread and region; where they are not, or the table is
+ * full there, in losses. Nothing is ever taken out, so the loader reads both without a lock, and
+ * knows what is new by what it has seen. Two threads that come with one new key may take two places
+ * for it: the loader adds them up. Everything here may be interrupted by a sample, which may lose
+ * something, too.
  */
 #ifndef SP_BPF_LOSSES_H
 #define SP_BPF_LOSSES_H
