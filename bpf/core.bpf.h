@@ -2,9 +2,9 @@
  *
  * core.bpf.h - maps, rings and lanes: what all programs share.
  *
- * Invariants: a thread is traced if and only if it has a lane. Whatever cannot be recorded is
- * counted by lose() (bpf/losses.bpf.h). uprobe programs can be preempted and migrated at any point,
- * so there is no per-CPU scratch memory, and shared counters are changed atomically.
+ * Invariants: a thread is traced if and only if it has a lane. Whatever cannot be recorded is counted
+ * by lose() (bpf/losses.bpf.h). uprobe programs can be preempted and migrated at any point, so there is no per-CPU
+ * scratch memory, and shared counters are changed atomically.
  */
 #ifndef SP_BPF_CORE_H
 #define SP_BPF_CORE_H
@@ -20,8 +20,7 @@ struct frame {
 	__u64 start;
 	__u64 child;
 	__u64 number;
-	__u64 id;    /* of the region: SP_NAME_ID() of its hash, or the name's address where that is
-			unknown */
+	__u64 id;    /* of the region: SP_NAME_ID() of its hash, or the name's address where that is unknown */
 	__u64 place; /* stack pointer at the begin; SP_SCOPE in its low bits */
 	__u32 site;
 	__u32 skipped;
@@ -38,14 +37,12 @@ struct stack {
 	__u32 overflow; /* begins beyond the limit whose ends are still to come */
 	__u32 lane;
 	__u32 process;
-	__u64 next;		  /* number of the last call */
-	__u32 before;		  /* calls that may be open since before the lane began */
-	__u32 n_late;		  /* ever put into `late` */
-	__u64 low, high;	  /* the thread's own stack, where known (repair.bpf.h) */
-	__u64 late[SP_LATE_ENDS]; /* ids of calls that were closed without their end, which may come
-				   */
-	__u64 seen[SP_SEEN_WORDS]; /* ids of regions that the lane began; a Bloom filter, if
-				      `before` */
+	__u64 next;	    /* number of the last call */
+	__u32 before;	    /* calls that may be open since before the lane began */
+	__u32 n_late;	    /* ever put into `late` */
+	__u64 low, high;    /* the thread's own stack, where known (repair.bpf.h) */
+	__u64 late[SP_LATE_ENDS]; /* ids of calls that were closed without their end, which may come */
+	__u64 seen[SP_SEEN_WORDS]; /* ids of regions that the lane began; a Bloom filter, if `before` */
 	struct frame frames[SP_MAX_DEPTH + 1]; /* 0 stands for "no region": number 0, never ends */
 };
 
@@ -56,8 +53,8 @@ struct lane {
 	__u32 lane;
 	__u32 process;
 	__u32 announced; /* 0 if the control ring was full */
-	__u32 hidden;	 /* not sampled: a copy of the recorder that has yet to exec the command */
-	__u32 ended;	 /* no longer counted in control.live */
+	__u32 hidden; /* not sampled: a copy of the recorder that has yet to exec the command */
+	__u32 ended; /* no longer counted in control.live */
 	__u32 parent; /* process that this one was forked from and has not left by an exec, 0 none:
 			 whose address space it has until it has ranges of its own */
 	__u64 born;   /* ns */
@@ -82,8 +79,7 @@ struct {
 	__type(value, struct stack);
 } near_stacks SEC(".maps");
 
-/* … or, if another thread was there before it, in its task storage, which takes four times as long.
- */
+/* … or, if another thread was there before it, in its task storage, which takes four times as long. */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -241,13 +237,12 @@ sp_inline void *ring_of_cpu(void *rings)
 }
 
 /* Tells the recorder about a lane. False if the ring was full. */
-static __noinline int announce(struct task_struct *task, struct lane *lane, __u32 cause,
-			       __u32 parent)
+static __noinline int announce(struct task_struct *task, struct lane *lane, __u32 cause, __u32 parent)
 {
 	struct {
 		struct sp_ev_task ev;
 		char comm[16];
-	} * rec;
+	} *rec;
 
 	if (!lane || !task)
 		return 0;
@@ -278,7 +273,7 @@ static __noinline int announce(struct task_struct *task, struct lane *lane, __u3
 
 /* Fills a new lane's record. @process 0: a new image. */
 sp_inline void start_lane(struct task_struct *task, struct lane *lane, __u32 process, __u32 cause,
-			  __u32 parent)
+			      __u32 parent)
 {
 	lane->lane = __sync_fetch_and_add(&control.lanes, 1) + 1;
 	lane->process = process ? process : __sync_fetch_and_add(&control.processes, 1) + 1;
