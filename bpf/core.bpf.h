@@ -40,7 +40,7 @@ struct stack {
 	__u64 next;	    /* number of the last call */
 	__u32 before;	    /* calls that may be open since before the lane began */
 	__u32 n_late;	    /* ever put into `late` */
-	__u64 low, high;    /* the thread's own stack, where known (repair.bpf.h) */
+	__u64 low, high;    /* the thread's own stack (repair.bpf.h); while high is 0, low counts tries */
 	__u64 late[SP_LATE_ENDS]; /* ids of calls that were closed without their end, which may come */
 	__u64 seen[SP_SEEN_WORDS]; /* ids of regions that the lane began; a Bloom filter, if `before` */
 	struct frame frames[SP_MAX_DEPTH + 1]; /* 0 stands for "no region": number 0, never ends */

@@ -10,6 +10,7 @@
 
 #define NAME_ROOM 1024
 #define TAGS_ROOM 256
+#define LEARN_TRIES 4096 /* begins of a thread at which its stack is looked for */
 
 /* Makes the number of a run-time name and tells the recorder its text. If the text cannot be read
  * here (a page that is not resident), it goes without, and the recorder reads it by its address. */
@@ -131,6 +132,9 @@ sp_inline int on_begin(struct pt_regs *ctx)
 		st = first_region(task, place, SP_LOSS_STORAGE, site);
 		if (!st)
 			return 0;
+	} else if (!st->high && st->low < LEARN_TRIES) {
+		st->low++;
+		learn_stack(st, place);
 	}
 	hash = PT_REGS_PARM3(ctx);
 	if (hash) {
