@@ -60,6 +60,6 @@ for name in ("pie", "lld-nopie"):
     path = programs.build(args.work, args.include, name)
     if path:
         subprocess.run(["strip", "-o", os.path.join(corpus, name), path], check=True)
-limit = ["-max_total_time=300"] if os.environ.get("SP_TEST_FULL") == "1" else ["-max_total_time=20"]
+limit = ["-max_total_time=300"] if os.environ.get("SP_TEST_FULL") == "1" else ["-max_total_time=8"]
 sys.exit(subprocess.run([args.fuzzer, "-seed=1", "-timeout=10", "-rss_limit_mb=1024", "-print_final_stats=1",
                          "-artifact_prefix=" + args.work + "/"] + limit + [corpus]).returncode)

@@ -82,6 +82,6 @@ for gcc, ra, fp in (("gcc", "rip", "rbp"), ("aarch64-linux-gnu-gcc", "x30", "x29
         if programs.have(gcc):
             subprocess.run([gcc, "-nostdlib", "-static", "-Wl,-z,noseparate-code", "-Wl,-N", "-Wl,--eh-frame-hdr",
                             "-Wl,--build-id=none", source, "-o", os.path.join(corpus, f"{gcc}-{name}")], check=True)
-limit = ["-max_total_time=300"] if os.environ.get("SP_TEST_FULL") == "1" else ["-max_total_time=20"]
+limit = ["-max_total_time=300"] if os.environ.get("SP_TEST_FULL") == "1" else ["-max_total_time=8"]
 sys.exit(subprocess.run([args.fuzzer, "-seed=1", "-timeout=10", "-rss_limit_mb=1024", "-print_final_stats=1",
                          "-artifact_prefix=" + args.work + "/"] + limit + [corpus]).returncode)
