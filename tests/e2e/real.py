@@ -99,7 +99,7 @@ def hottest(into):
     """perf samples the same run; sp-trace runs within, and is not counted."""
     data = into / "perf.data"
     good(["perf", "record", "-q", "-e", "cpu-clock:u", "-F", "997", "--call-graph", "dwarf,16384", "-o", data, "--",
-          SP_TRACE, "-q", "-F", "997", "-o", into / "out", "--", *command(2 * STEPS)], env=environment(), timeout=300)
+          SP_TRACE, "-q", "-F", "997", "-o", into / "out", "--", *command(3 * STEPS)], env=environment(), timeout=300)
     said = good(["perf", "report", "-i", data, "--stdio", "--no-children", "--no-inline", "-g", "none", "--comm", "lmp",
                  "-F", "sample,symbol", "-t", "\t"], timeout=300).stdout
     perf = collections.Counter()
