@@ -42,17 +42,17 @@ static inline bool sp_bytes_skip(struct sp_bytes *bytes, uint64_t n)
 	return true;
 }
 
-/* Of 1 to 8 bytes. */
-static inline uint64_t sp_bytes_number(struct sp_bytes *bytes, unsigned int size)
+/* Of 0 to 8 bytes, which are there. */
+static inline uint64_t sp_bytes_fixed(const unsigned char *at, unsigned int size)
 {
-	const unsigned char *at = bytes->at;
 	uint64_t value = 0;
 
-	if (!sp_bytes_skip(bytes, size))
-		return 0;
 	switch (size) {
 	case 1:
 		return *at;
+	case 2:
+		memcpy(&value, at, 2);
+		return value;
 	case 4:
 		memcpy(&value, at, 4);
 		return value;
@@ -63,6 +63,14 @@ static inline uint64_t sp_bytes_number(struct sp_bytes *bytes, unsigned int size
 		memcpy(&value, at, size);
 		return value;
 	}
+}
+
+/* Of 1 to 8 bytes. */
+static inline uint64_t sp_bytes_number(struct sp_bytes *bytes, unsigned int size)
+{
+	const unsigned char *at = bytes->at;
+
+	return sp_bytes_skip(bytes, size) ? sp_bytes_fixed(at, size) : 0;
 }
 
 static inline uint64_t sp_bytes_uleb(struct sp_bytes *bytes)

@@ -128,29 +128,6 @@ static bool take_form(struct sp_bytes *bytes, const struct sp_skim_step *step,
 	return !bytes->bad;
 }
 
-/* Of 0 to 8 bytes, which are there. */
-static inline uint64_t fixed_number(const unsigned char *at, unsigned int size)
-{
-	uint64_t value = 0;
-
-	switch (size) {
-	case 1:
-		return *at;
-	case 2:
-		memcpy(&value, at, 2);
-		return value;
-	case 4:
-		memcpy(&value, at, 4);
-		return value;
-	case 8:
-		memcpy(&value, at, 8);
-		return value;
-	default:
-		memcpy(&value, at, size);
-		return value;
-	}
-}
-
 /* Takes what an entry has whose attributes have always as many bytes, which are there. */
 static inline void take_fixed(const struct sp_skim *skim, const struct sp_skim_steps *steps,
 			      const unsigned char *at, struct sp_skim_entry *entry)
@@ -166,7 +143,7 @@ static inline void take_fixed(const struct sp_skim *skim, const struct sp_skim_s
 			place = (void *)((char *)entry + places[step->take]);
 		place->form = step->form;
 		place->value = step->form == DW_FORM_implicit_const ? (uint64_t)step->constant
-								    : fixed_number(at, size);
+								    : sp_bytes_fixed(at, size);
 		if (step->take == SP_TAKE_SIBLING)
 			entry->sibling = sp_skim_reference(skim->unit, &value);
 		at += size;
