@@ -3,8 +3,8 @@
  * core.bpf.h - maps, rings and lanes: what all programs share.
  *
  * Invariants: a thread is traced if and only if it has a lane. Whatever cannot be recorded is counted
- * by lose() (bpf/losses.bpf.h). uprobe programs can be preempted and migrated at any point, so there is no per-CPU
- * scratch memory, and shared counters are changed atomically.
+ * by lose() (bpf/losses.bpf.h). uprobe programs can be preempted and migrated at any point, so there
+ * is no per-CPU scratch memory, and shared counters are changed atomically.
  */
 #ifndef SP_BPF_CORE_H
 #define SP_BPF_CORE_H

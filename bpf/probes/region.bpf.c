@@ -19,7 +19,7 @@ static __noinline int new_name(__u32 process, __u64 hash, __u64 address)
 	struct {
 		struct sp_ev_dynamic_site ev;
 		char text[2 * NAME_ROOM + TAGS_ROOM + 8];
-	} * rec;
+	} *rec;
 	struct name_key key = {.hash = hash, .process = process};
 	struct sp_dynamic_descriptor d = {};
 	__u32 site = __sync_fetch_and_add(&control.names, 1) + 1;

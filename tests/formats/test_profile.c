@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * test_profile.c - HDF5 profiles: golden files, a round trip of everything, misuse, every refusal,
- *a full disk.
+ * a full disk.
  *
  *	test_profile GOLDEN_DIR WORK_DIR
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * replay.c - runs a fuzz target over files, and over each of them mutated a number of times. Stands
- *in where libFuzzer is not to be had; the seed is fixed, so a failure comes again.
+ * in where libFuzzer is not to be had; the seed is fixed, so a failure comes again.
  *
  *	fuzz_<target> MUTATIONS DIR
  */

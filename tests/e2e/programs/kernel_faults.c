@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * kernel_faults.c - put before libc with LD_PRELOAD, stands between sp-trace and the kernel, and
- *answers as another kernel would. SP_FAULT says how: refuse	a probe on a 5-byte nop is refused:
- *EINVAL silent	it is accepted, and never fires: it goes to a place behind the stub's `ret` Whatever
- *SP_FAULT says, each such request is told on SP_FAULT_LOG's file, so that a test knows that it was
- *asked for. Both ways of attaching are known: uprobe_multi links and perf events.
+ * answers as another kernel would. SP_FAULT says how:
+ *
+ *   refuse  a probe on a 5-byte nop is refused: EINVAL
+ *   silent  it is accepted and never fires: it goes to a place behind the stub's `ret`
+ *
+ * Whatever SP_FAULT says, each such request is told on SP_FAULT_LOG's file, so that a test knows
+ * that it was asked for. Both ways of attaching are known: uprobe_multi links and perf events.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * mixed.c - a load of everything at a steady rate: threads that stay and threads that come and go,
- *nested regions of literal and run-time names, forks, execs, a library that is loaded and unloaded.
+ * nested regions of literal and run-time names, forks, execs, a library that is loaded and unloaded.
  *
  *	mixed COUNTS SECONDS RATE LIBRARY
  *	mixed COUNTS exec CALLS
