@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sp_region_intern() from many threads at once: equal names, equal handles, whole records.
+ * sp_region_intern() from many threads at once, and of many names: equal names, equal handles, whole records.
  * The stand-ins for the stubs see what a handle fires.
  */
 #include <pthread.h>
@@ -65,6 +65,48 @@ static void test_threads(void)
 	CHECK(numbered > 32);
 }
 
+#define MANY 30000
+
+/* The time of a look-up is the depth of its record, and that hardly grows with the number of names. */
+static unsigned depth(const struct sp_name_v2 *at, unsigned *count)
+{
+	unsigned deepest = 0, i;
+
+	if (!at)
+		return 0;
+	++*count;
+	for (i = 0; i < 4; i++) {
+		unsigned below = depth(at->child[i], count);
+
+		deepest = below > deepest ? below : deepest;
+	}
+	return deepest + 1;
+}
+
+static void test_many(void)
+{
+	static sp_region_t handle[MANY];
+	unsigned i, count = 0, deepest = 0;
+	char name[64];
+
+	for (i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "solver: level %u", i);
+		handle[i] = sp_region_intern(name);
+		CHECK(handle[i] && !strcmp(handle[i]->name, name));
+	}
+	for (i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "solver: level %u", i);
+		CHECK(sp_region_intern(name) == handle[i]);
+	}
+	for (i = 0; i < 256; i++) {
+		unsigned below = depth(sp_names_v2[i], &count);
+
+		deepest = below > deepest ? below : deepest;
+	}
+	CHECK(count >= MANY);
+	CHECK(deepest <= 12); /* 117 names a root: 3.4 levels if all were full */
+}
+
 static void test_records(void)
 {
 	sp_region_t r;
@@ -113,5 +155,6 @@ int main(void)
 	test_records();
 	test_fire();
 	test_threads();
+	test_many();
 	return 0;
 }
