@@ -2,48 +2,40 @@
  *
  * archive.c - see archive.h.
  *
- * Invariant: whatever is opened or made below the recording's directory is so between
- * sp_identity_enter() and sp_identity_leave(), relative to that directory, new, and through no
- * link. A copy that is not whole is removed again.
+ * Invariant: what waits for a file's bytes is a child, which has the user's rights, and is killed
+ * where it does not answer.
  */
 #include "loader/archive.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sendfile.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "loader/filekey.h"
+#include "loader/archive_copy.h"
+#include "loader/sandbox.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 
-#define STEP (8u << 20) /* bytes between two questions whether to go on */
-#define NAME_MOST 100
-#define ID_MOST 64
-
-struct held {
-	int fd;		 /* -1: one too many, or refused */
-	int refused;	 /* -errno: somebody may not have it */
-	bool is_private; /* the copy is for root's eyes alone */
-	uint32_t image;
-	struct sp_filekey key;
-	char *path, *build_id;
-};
+#define LOOK_MS 200  /* how soon Ctrl-C is seen */
+#define HANGS_MOST 3 /* then no more is tried */
 
 struct sp_archive {
 	int directory_fd;
 	const struct sp_identity *identity;
-	struct held *list;
+	struct sp_archive_held *list;
 	size_t count, room, held;
 	uint64_t most_bytes;
 	size_t most_files;
+	unsigned patience_ms;
 };
 
 int sp_archive_new(int directory_fd, const struct sp_identity *identity,
@@ -57,6 +49,7 @@ int sp_archive_new(int directory_fd, const struct sp_identity *identity,
 	archive->identity = identity;
 	archive->most_bytes = SP_ARCHIVE_BYTES;
 	archive->most_files = SP_ARCHIVE_FILES;
+	archive->patience_ms = SP_ARCHIVE_PATIENCE_MS;
 	*ret_archive = archive;
 	return 0;
 }
@@ -65,6 +58,11 @@ void sp_archive_limit(struct sp_archive *archive, uint64_t bytes, size_t files)
 {
 	archive->most_bytes = bytes;
 	archive->most_files = files;
+}
+
+void sp_archive_hurry(struct sp_archive *archive, unsigned patience_ms)
+{
+	archive->patience_ms = patience_ms;
 }
 
 void sp_archive_free(struct sp_archive *archive)
@@ -83,20 +81,6 @@ void sp_archive_free(struct sp_archive *archive)
 
 /* ---- who may have it ---- */
 
-/* Whether who we are may read it. The kernel looks at the file alone, not at the way to it, which
- * in a container is not the user's either. */
-static int may_read(int fd)
-{
-#ifdef SYS_faccessat2
-	if (syscall(SYS_faccessat2, fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS) == 0)
-		return 0;
-	return -errno;
-#else
-	(void)fd;
-	return -ENOSYS;
-#endif
-}
-
 /* Whether the user comes to the file by its path. */
 static bool can_reach(const struct sp_user *user, int fd, const char *path)
 {
@@ -112,7 +96,7 @@ static bool can_reach(const struct sp_user *user, int fd, const char *path)
 }
 
 static int judge(const struct sp_archive *archive, int fd, const char *path,
-		 const struct sp_user *user, struct held *held)
+		 const struct sp_user *user, struct sp_archive_held *held)
 {
 	const struct sp_identity *me = archive->identity;
 	const struct sp_user self = {.uid = me->uid, .gid = me->gid, .known = true};
@@ -126,7 +110,7 @@ static int judge(const struct sp_archive *archive, int fd, const char *path,
 	r = sp_user_enter(user, &before);
 	if (r < 0)
 		return r;
-	r = may_read(fd);
+	r = sp_archive_may_read(fd);
 	sp_user_leave(&before);
 	if (r < 0)
 		return r;
@@ -142,8 +126,8 @@ static int judge(const struct sp_archive *archive, int fd, const char *path,
 int sp_archive_add(struct sp_archive *archive, int fd, const char *path, const char *build_id,
 		   uint32_t image, const struct sp_user *user)
 {
-	struct held held = {.fd = -1, .image = image};
-	struct held *added;
+	struct sp_archive_held held = {.fd = -1, .image = image};
+	struct sp_archive_held *added;
 	int r = sp_filekey_read(fd, &held.key);
 
 	if (r < 0)
@@ -168,147 +152,117 @@ int sp_archive_add(struct sp_archive *archive, int fd, const char *path, const c
 	return 0;
 }
 
-/* ---- names ---- */
+/* ---- the child, with the user's rights ---- */
 
-static bool is_hexadecimal(const char *text)
+static int open_folder(const struct sp_archive *archive)
 {
-	size_t n = strspn(text, "0123456789abcdefABCDEF");
+	int fd;
 
-	return n && n <= ID_MOST && !text[n];
+	if (mkdirat(archive->directory_fd, SP_ARCHIVE_FOLDER, 0777) < 0 && errno != EEXIST)
+		return -errno;
+	fd = openat(archive->directory_fd, SP_ARCHIVE_FOLDER,
+		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
-/* Its name in the folder: nothing but letters, digits and -_.+ */
-static char *name_of(const struct held *held, bool with_number)
-{
-	bool id = is_hexadecimal(held->build_id);
-	const char *slash = strrchr(held->path, '/'), *base = slash ? slash + 1 : held->path;
-	const char *deleted = strstr(base, " (deleted)");
-	size_t n = deleted && !deleted[10] ? (size_t)(deleted - base) : strlen(base);
-	char number[32] = "";
-	char *name;
+/* What it says: before each step, and at the end of each file; it is answered with an int, 0 or why
+ * it is to stop. */
+struct note {
+	bool is_done;
+	int result;
+	char name[SP_ARCHIVE_NAME]; /* of the copy; "": there is none */
+};
 
-	if (!id || with_number)
-		snprintf(number, sizeof(number), "%s%u", id ? "-" : "image", held->image);
-	if (asprintf(&name, "%s%s-%.*s", id ? held->build_id : "", number,
-		     (int)(n < NAME_MOST ? n : NAME_MOST), base) < 0)
-		return NULL;
-	for (char *at = name; *at; at++)
-		if (!isalnum((unsigned char)*at) && !strchr("-_.+", *at))
-			*at = '_';
-	return name;
+static int tell(int fd, bool is_done, int result, const char *name)
+{
+	struct note note = {.is_done = is_done, .result = result};
+	int answer;
+
+	snprintf(note.name, sizeof(note.name), "%s", name ? name : "");
+	if (send(fd, &note, sizeof(note), MSG_NOSIGNAL) != sizeof(note) ||
+	    recv(fd, &answer, sizeof(answer), 0) != sizeof(answer))
+		_exit(1); /* nobody is there any more */
+	return answer;
 }
 
-/* ---- copying ---- */
-
-static ssize_t copy_some(int in, off_t *at, int out, size_t n, int *method)
+static int step(void *arg, const char *name)
 {
-	static char buffer[1 << 16];
-	ssize_t got = -1;
-
-	if (*method == 0) {
-		got = copy_file_range(in, at, out, NULL, n, 0);
-		*method += got < 0 && errno != EINTR && errno != ENOSPC && errno != EDQUOT;
-	}
-	if (*method == 1) {
-		got = sendfile(out, in, at, n);
-		*method += got < 0 && (errno == EINVAL || errno == ENOSYS);
-	}
-	if (*method == 2) {
-		got = pread(in, buffer, n < sizeof(buffer) ? n : sizeof(buffer), *at);
-		if (got > 0)
-			got = write(out, buffer, (size_t)got);
-		if (got > 0)
-			*at += got;
-	}
-	return got;
+	return tell(*(int *)arg, false, 0, name);
 }
 
-static int copy(int in, int out, uint64_t size, const struct sp_archive_ops *ops, void *arg)
+/* @left_over: a copy that a child before this one did not get done with. */
+static void serve(const struct sp_archive *archive, int fd, size_t first, uint64_t bytes,
+		  const char *left_over, pid_t parent)
 {
-	int method = 0;
-	off_t at = 0;
+	int folder = sp_identity_enter(archive->identity);
 
-	while ((uint64_t)at < size) {
-		uint64_t left = size - (uint64_t)at;
-		ssize_t got;
-		int r = ops->go_on ? ops->go_on(arg) : 0;
+	/* Not before: it is forgotten with the ids. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	if (folder == 0)
+		folder = open_folder(archive);
+	if (folder >= 0 && left_over[0])
+		unlinkat(folder, left_over, 0);
+	for (size_t i = first; i < archive->count; i++) {
+		const struct sp_archive_held *held = &archive->list[i];
+		sp_cleanup(sp_freep) char *name = NULL;
+		int r = folder < 0 ? folder
+				   : sp_archive_copy(folder, held, archive->most_bytes - bytes,
+						     step, &fd, &name);
 
-		if (r < 0)
-			return r;
-		got = copy_some(in, &at, out, left < STEP ? (size_t)left : STEP, &method);
-		if (got < 0 && errno != EINTR)
-			return -errno;
-		if (got == 0)
-			return -ESTALE;
+		bytes += r == 0 ? held->key.size : 0;
+		tell(fd, true, r, name);
+		/* What stops one of them stops all. */
+		if (folder >= 0 && (r == -EINTR || r == -ENOSPC || r == -EDQUOT)) {
+			close(folder);
+			folder = r;
+		}
 	}
+	_exit(0);
+}
+
+struct child {
+	pid_t pid; /* 0: there is none */
+	int fd;
+};
+
+static int start(const struct sp_archive *archive, size_t first, uint64_t bytes,
+		 const char *left_over, struct child *ret_child)
+{
+	pid_t parent = getpid(), pid;
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0) {
+		close(ends[0]);
+		serve(archive, ends[1], first, bytes, left_over, parent);
+	}
+	close(ends[1]);
+	if (pid < 0) {
+		int r = -errno;
+
+		close(ends[0]);
+		return r;
+	}
+	*ret_child = (struct child){.pid = pid, .fd = ends[0]};
 	return 0;
 }
 
-/* A new file of the name, or of the name with the image's number where another file has the same
- * build-id: anybody can forge those. */
-static int make_file(int folder, const struct held *held, char **ret_name)
+static void end(struct child *child, bool kill_it)
 {
-	for (int number = 0; number < 2; number++) {
-		sp_cleanup(sp_freep) char *name = name_of(held, number);
-		int fd;
+	int status;
 
-		if (!name)
-			return -ENOMEM;
-		fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			    held->is_private ? 0600 : 0666);
-		if (fd >= 0) {
-			*ret_name = sp_take(name);
-			return fd;
-		}
-		if (errno != EEXIST)
-			return -errno;
-	}
-	return -EEXIST;
+	if (!child->pid)
+		return;
+	close(child->fd);
+	(void)sp_sandbox_wait(child->pid, kill_it, &status);
+	*child = (struct child){0};
 }
 
-static bool is_elf(int fd)
-{
-	char magic[4];
-
-	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
-	       !memcmp(magic, "\177ELF", sizeof(magic));
-}
-
-/* 1: there is nothing to be copied. */
-static int copy_held(int folder, const struct held *held, uint64_t room,
-		     const struct sp_archive_ops *ops, void *arg, char **ret_name)
-{
-	sp_cleanup(sp_freep) char *name = NULL;
-	struct sp_filekey key = {0};
-	int out, r;
-
-	if (held->refused)
-		return held->refused;
-	if (held->fd < 0)
-		return -EMFILE;
-	if (!is_elf(held->fd))
-		return 1;
-	r = may_read(held->fd);
-	if (r == 0)
-		r = sp_filekey_read(held->fd, &key);
-	if (r < 0)
-		return r;
-	if (key.size != held->key.size || key.mtime != held->key.mtime)
-		return -ESTALE;
-	if (key.size > room)
-		return -EFBIG;
-	out = make_file(folder, held, &name);
-	if (out < 0)
-		return out;
-	r = copy(held->fd, out, key.size, ops, arg);
-	if (close(out) < 0 && r == 0)
-		r = -errno;
-	if (r < 0)
-		unlinkat(folder, name, 0);
-	else
-		*ret_name = sp_take(name);
-	return r;
-}
+/* ---- the recorder ---- */
 
 static const char *reason(int error)
 {
@@ -325,66 +279,110 @@ static const char *reason(int error)
 		return "it is another user's, in a place where the one who records may not look";
 	case -EINTR:
 		return "interrupted";
+	case -ETIMEDOUT:
+		return "its file system, or that of the recording, does not answer";
+	case -ECHILD:
+		return "the process that copied it was killed";
 	default:
 		return strerror(-error);
 	}
 }
 
-/* With the user's rights. */
-static int open_folder(struct sp_archive *archive)
+/* -ETIMEDOUT where nothing comes, -ECHILD where nothing will, and what @ops says. */
+static int await(const struct sp_archive *archive, const struct child *child,
+		 const struct sp_archive_ops *ops, void *arg, struct note *ret_note)
 {
-	int fd;
+	for (unsigned waited = 0; waited < archive->patience_ms; waited += LOOK_MS) {
+		struct pollfd ready = {.fd = child->fd, .events = POLLIN};
+		int r;
 
-	if (mkdirat(archive->directory_fd, SP_ARCHIVE_FOLDER, 0777) < 0 && errno != EEXIST)
-		return -errno;
-	fd = openat(archive->directory_fd, SP_ARCHIVE_FOLDER,
-		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+		if (poll(&ready, 1, LOOK_MS) > 0)
+			return recv(child->fd, ret_note, sizeof(*ret_note), 0) == sizeof(*ret_note)
+				       ? 0
+				       : -ECHILD;
+		r = ops->go_on ? ops->go_on(arg) : 0;
+		if (r < 0)
+			return r;
+	}
+	return -ETIMEDOUT;
 }
 
-static int write_one(const struct held *held, int folder, uint64_t most_bytes,
-		     const struct sp_archive_ops *ops, void *arg, struct sp_archive_counts *counts)
+static void answer(const struct child *child, int value)
 {
-	sp_cleanup(sp_freep) char *name = NULL;
-	sp_cleanup(sp_freep) char *path = NULL;
-	int r = folder < 0 ? folder
-			   : copy_held(folder, held, most_bytes - counts->bytes, ops, arg, &name);
+	(void)send(child->fd, &value, sizeof(value), MSG_NOSIGNAL);
+}
+
+/* Lets the child copy one file. Where that cannot be waited for, the child is ended, and
+ * @left_over is what it leaves, or "". */
+static int await_file(const struct sp_archive *archive, struct child *child,
+		      const struct sp_archive_ops *ops, void *arg, char *name, char *left_over)
+{
+	left_over[0] = 0;
+	for (;;) {
+		struct note note;
+		int r = await(archive, child, ops, arg, &note);
+
+		if (r < 0) {
+			end(child, true);
+			return r;
+		}
+		note.name[sizeof(note.name) - 1] = 0;
+		memcpy(note.is_done ? name : left_over, note.name, SP_ARCHIVE_NAME);
+		answer(child, note.is_done || !ops->go_on ? 0 : ops->go_on(arg));
+		if (note.is_done) {
+			left_over[0] = 0;
+			return note.result;
+		}
+	}
+}
+
+static void count(const struct sp_archive_held *held, int r, const char *name,
+		  const struct sp_archive_ops *ops, void *arg, struct sp_archive_counts *counts)
+{
+	char path[sizeof(SP_ARCHIVE_FOLDER) + 1 + SP_ARCHIVE_NAME] = "";
 
 	if (r == 1)
-		return 0;
-	if (r == 0 && asprintf(&path, SP_ARCHIVE_FOLDER "/%s", name) < 0) {
-		path = NULL;
-		r = -ENOMEM;
-	}
+		return;
+	if (r == 0)
+		snprintf(path, sizeof(path), SP_ARCHIVE_FOLDER "/%s", name);
 	counts->copied += r == 0;
 	counts->left += r < 0;
 	counts->bytes += r == 0 ? held->key.size : 0;
-	ops->wrote(arg, held->image, held->key.size, r, r == 0 ? path : "", held->path,
-		   r < 0 ? reason(r) : "");
-	return r;
+	ops->wrote(arg, held->image, held->key.size, r, path, held->path, r < 0 ? reason(r) : "");
 }
 
 void sp_archive_write(struct sp_archive *archive, const struct sp_archive_ops *ops, void *arg,
 		      struct sp_archive_counts *ret_counts)
 {
 	struct sp_archive_counts counts = {0};
-	int folder, entered;
+	static const struct sp_archive_ops no_questions = {0};
+	char left_over[SP_ARCHIVE_NAME] = "";
+	struct child child = {0};
+	unsigned hangs = 0;
+	int stopped = 0;
 
-	entered = archive->count ? sp_identity_enter(archive->identity) : 0;
-	folder = entered < 0 ? entered : archive->count ? open_folder(archive) : -ENOENT;
 	for (size_t i = 0; i < archive->count; i++) {
-		int r = write_one(&archive->list[i], folder, archive->most_bytes, ops, arg,
-				  &counts);
+		char name[SP_ARCHIVE_NAME] = "";
+		int r = stopped;
 
-		/* What stops one of them stops all. */
-		if (folder >= 0 && (r == -EINTR || r == -ENOSPC || r == -EDQUOT)) {
-			close(folder);
-			folder = r;
+		if (r == 0 && !child.pid)
+			r = start(archive, i, counts.bytes, left_over, &child);
+		if (r == 0)
+			r = await_file(archive, &child, ops, arg, name, left_over);
+		if (!stopped && !child.pid) { /* it could not be had, or was ended */
+			bool hung = r == -ETIMEDOUT || r == -ECHILD;
+
+			stopped = hung && ++hangs < HANGS_MOST ? 0 : r;
 		}
+		count(&archive->list[i], r, name, ops, arg, &counts);
 	}
-	if (folder >= 0)
-		close(folder);
-	if (entered == 0 && archive->count)
-		sp_identity_leave(archive->identity);
+	end(&child, false);
+	/* A last one, which copies nothing, puts away what is left. */
+	if (left_over[0] && start(archive, archive->count, 0, left_over, &child) == 0) {
+		struct note none;
+
+		(void)await(archive, &child, &no_questions, NULL, &none);
+		end(&child, true);
+	}
 	*ret_counts = counts;
 }

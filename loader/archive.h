@@ -24,6 +24,7 @@
 #define SP_ARCHIVE_FOLDER "archive"
 #define SP_ARCHIVE_BYTES (4ull << 30) /* of all copies of a recording */
 #define SP_ARCHIVE_FILES 4096	      /* each takes a descriptor */
+#define SP_ARCHIVE_PATIENCE_MS 10000  /* 8 MiB of a file that take longer are not waited for */
 
 struct sp_archive;
 
@@ -32,6 +33,7 @@ int sp_archive_new(int directory_fd, const struct sp_identity *identity,
 		   struct sp_archive **ret_archive);
 /* Limits other than the above, for tests. */
 void sp_archive_limit(struct sp_archive *archive, uint64_t bytes, size_t files);
+void sp_archive_hurry(struct sp_archive *archive, unsigned patience_ms);
 
 /* Holds a file; duplicates @fd. Once for each @image (number in the recording). @build_id is in
  * hexadecimal, "" unknown. @user mapped it; NULL: he for whom we record. Beyond SP_ARCHIVE_FILES it
@@ -53,7 +55,8 @@ struct sp_archive_counts {
 	uint64_t bytes;	     /* that were copied */
 };
 
-/* Copies all that is held. What is no ELF file is passed over. */
+/* Copies all that is held, in a child: a file system that does not answer costs its file and ten
+ * seconds, three of them all the rest. What is no ELF file is passed over. */
 void sp_archive_write(struct sp_archive *archive, const struct sp_archive_ops *ops, void *arg,
 		      struct sp_archive_counts *ret_counts);
 
