@@ -99,7 +99,7 @@ static int judge(const struct sp_archive *archive, int fd, const char *path,
 		 const struct sp_user *user, struct sp_archive_held *held)
 {
 	const struct sp_identity *me = archive->identity;
-	const struct sp_user self = {.uid = me->uid, .gid = me->gid, .known = true};
+	struct sp_user self = {.uid = me->uid, .gid = me->gid, .known = true};
 	const struct sp_user nobody = {0};
 	struct sp_user_before before;
 	struct stat status;
@@ -107,6 +107,10 @@ static int judge(const struct sp_archive *archive, int fd, const char *path,
 
 	if (geteuid() != 0 || !user) /* we may do no more than he may */
 		return 0;
+	self.group_count =
+		me->group_count < SP_USER_GROUPS ? (unsigned)me->group_count : SP_USER_GROUPS;
+	for (unsigned i = 0; i < self.group_count; i++)
+		self.groups[i] = me->groups[i];
 	r = sp_user_enter(user, &before);
 	if (r < 0)
 		return r;

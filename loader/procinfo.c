@@ -44,6 +44,24 @@ static ssize_t read_some(int dir, const char *name, char *out, size_t room)
 	return (ssize_t)used;
 }
 
+/* "\nGroups:\t4 24 27 \n". What stands for groups that a user namespace does not know is left out.
+ */
+static void read_groups(const char *at, struct sp_procinfo *info)
+{
+	at += at ? strlen("\nGroups:") : 0;
+	while (at && info->group_count < SP_USER_GROUPS) {
+		char *end;
+		unsigned long group = strtoul(at, &end, 10);
+
+		/* The text may be cut short in the middle of a number. */
+		if (*at == '\n' || end == at || (*end != ' ' && *end != '\n'))
+			break;
+		if (group != SP_USER_NOBODY)
+			info->groups[info->group_count++] = (gid_t)group;
+		at = end + (*end == ' ');
+	}
+}
+
 static int read_status(int dir, struct sp_procinfo *info)
 {
 	char text[4096], *line;
@@ -62,6 +80,7 @@ static int read_status(int dir, struct sp_procinfo *info)
 	line = strstr(text, "\nGid:");
 	if (line)
 		sscanf(line, "\nGid: %u", &info->gid);
+	read_groups(strstr(text, "\nGroups:"), info);
 	return 0;
 }
 
@@ -204,8 +223,13 @@ void sp_procinfo_user(pid_t pid, struct sp_user *ret_user)
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir >= 0 && read_status(dir, &info) == 0 && info.uid != (uid_t)-1 &&
-	    info.gid != (gid_t)-1 && has_same_files(dir))
-		*ret_user = (struct sp_user){.uid = info.uid, .gid = info.gid, .known = true};
+	    info.gid != (gid_t)-1 && has_same_files(dir)) {
+		*ret_user = (struct sp_user){.uid = info.uid,
+					     .gid = info.gid,
+					     .known = true,
+					     .group_count = info.group_count};
+		memcpy(ret_user->groups, info.groups, sizeof(info.groups));
+	}
 }
 
 int sp_procinfo_read(pid_t pid, struct sp_procinfo *ret_info)

@@ -19,6 +19,8 @@ struct sp_procinfo {
 	pid_t pid, ppid;
 	uid_t uid; /* real */
 	gid_t gid;
+	unsigned group_count;
+	gid_t groups[SP_USER_GROUPS];
 	bool same_files;  /* its paths name the same files as ours */
 	char comm[64];	  /* the main thread's name */
 	char exe[4096];	  /* "" where it cannot be read (kernel threads, other users' processes) */
@@ -34,8 +36,8 @@ struct sp_procinfo {
  * is no such process. Parts that may not be read are left empty. Costs about 50 µs. */
 int sp_procinfo_read(pid_t pid, struct sp_procinfo *ret_info);
 
-/* Who runs it, as far as that tells which files he may read: not known of a process that is gone,
- * or whose paths name other files than ours. Costs about 20 µs. */
+/* Who runs it, with his groups, as far as that tells which files he may read: not known of a
+ * process that is gone, or whose paths name other files than ours. Costs about 20 µs. */
 void sp_procinfo_user(pid_t pid, struct sp_user *ret_user);
 
 #endif

@@ -322,6 +322,9 @@ static void test_others(void)
 {
 	struct sp_identity root = {0}, user = {.uid = 65534, .gid = 65534, .changed = true};
 	const struct sp_user other = {.uid = 65533, .gid = 65533, .known = true}, container = {0};
+	const struct sp_user member = {
+		.uid = 65533, .gid = 65533, .known = true, .group_count = 1, .groups = {65531}};
+	gid_t team = 65531;
 	struct sp_archive_counts counts;
 	struct sp_archive *archive;
 	struct stat st;
@@ -347,8 +350,16 @@ static void test_others(void)
 	add_of(archive, "shared", in("shared"), "", 3, &other);
 	add_of(archive, "private/prog", "/prog", "", 4, &container);
 	add_of(archive, "shared", "/nowhere", "", 5, &container);
+	/* In a directory of a group's: both must be in it. */
+	mkdir(in("team"), 0750);
+	make("team/prog", "\177ELF team", 100);
+	chmod(in("team/prog"), 0750);
+	CHECK(chown(in("team"), 0, team) == 0 && chown(in("team/prog"), 0, team) == 0, "chown");
+	add_of(archive, "team/prog", in("team/prog"), "", 6, &other);
+	add_of(archive, "team/prog", in("team/prog"), "", 7, &member);
 	counts = end(archive, fd);
-	CHECK(counts.copied == 2 && counts.left == 3, "%s", told);
+	CHECK(counts.copied == 2 && counts.left == 5, "%s", told);
+	CHECK(strstr(told, "6 100 -13 \n") && strstr(told, "7 100 -1 \n"), "%s", told);
 	CHECK(strstr(told, "1 100 -1 \n") && strstr(told, "2 100 -13 \n") &&
 		      strstr(told, "4 100 -1 \n"),
 	      "%s", told);
@@ -364,6 +375,13 @@ static void test_others(void)
 	CHECK(stat(in("root/archive/image3-shared"), &st) == 0 && st.st_mode & 0044,
 	      "a public file's copy is private");
 
+	user.groups = &team;
+	user.group_count = 1;
+	archive = begin("team_recording", &user, &fd);
+	add_of(archive, "team/prog", in("team/prog"), "", 1, &member);
+	counts = end(archive, fd);
+	CHECK(counts.copied == 1, "%s", told);
+	user.group_count = 0;
 	user.uid = user.gid = 65533;
 	archive = begin("same", &user, &fd);
 	add_of(archive, "private/prog", in("private/prog"), "", 1, &other);

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -102,6 +103,40 @@ static void test_info(void)
 	      "%s", info.exe);
 	stop(pid);
 	unlink(gone);
+}
+
+static void test_groups(void)
+{
+	gid_t groups[SP_USER_GROUPS + 9], ours[SP_USER_GROUPS];
+	int count = getgroups(SP_USER_GROUPS, ours), ends[2];
+	struct sp_procinfo info;
+	struct sp_user user;
+	char byte;
+	pid_t pid;
+
+	CHECK(count >= 0 && sp_procinfo_read(getpid(), &info) == 0, "cannot read it");
+	CHECK(info.group_count == (unsigned)count &&
+		      !memcmp(info.groups, ours, (size_t)count * sizeof(gid_t)),
+	      "%u groups, not %d", info.group_count, count);
+	if (geteuid() != 0)
+		return;
+	/* More than are made use of, and more than the text has room for. */
+	for (unsigned i = 0; i < SP_USER_GROUPS + 9; i++)
+		groups[i] = 4000000000u + i;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		abort();
+	pid = fork();
+	if (pid == 0) {
+		if (setgroups(SP_USER_GROUPS + 9, groups) || write(ends[1], "x", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	CHECK(read(ends[0], &byte, 1) == 1, "setgroups");
+	sp_procinfo_user(pid, &user);
+	CHECK(user.known && user.group_count == SP_USER_GROUPS &&
+		      !memcmp(user.groups, groups, sizeof(user.groups)),
+	      "%d %u", user.known, user.group_count);
+	stop(pid);
 }
 
 static void test_long_command(void)
@@ -287,6 +322,7 @@ int main(int argc, char **argv)
 	if (!mkdtemp(dir))
 		return 2;
 	test_info();
+	test_groups();
 	test_long_command();
 	test_kernel_thread();
 	test_maps();

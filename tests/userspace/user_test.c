@@ -18,12 +18,14 @@
 
 #define OWNER 65533u
 #define STRANGER 65532u
+#define TEAM 65531u
 
 static char directory[4096];
 
-static const struct sp_user nobody, root = {.known = true},
-				    owner = {.uid = OWNER, .gid = OWNER, .known = true},
-				    stranger = {.uid = STRANGER, .gid = STRANGER, .known = true};
+static const struct sp_user nobody,
+	root = {.known = true}, owner = {.uid = OWNER, .gid = OWNER, .known = true},
+	stranger = {.uid = STRANGER, .gid = STRANGER, .known = true},
+	member = {.uid = OWNER, .gid = OWNER, .known = true, .group_count = 1, .groups = {TEAM}};
 
 static char *in(const char *name)
 {
@@ -85,6 +87,12 @@ static void test_reading(void)
 	CHECK(stored(&root, "of_root/file"));
 	CHECK(!stored(&owner, "of_root/file") && !stored(&nobody, "of_root/file"));
 	CHECK(stored(&root, "of_group/file"));
+	/* A group that he was given. */
+	CHECK(!mkdir(in("of_team"), 0750) || errno == EEXIST);
+	make("of_team/file", 0644, 0);
+	CHECK(!chown(in("of_team"), 0, TEAM));
+	CHECK(stored(&member, "of_team/file") && !stored(&owner, "of_team/file"));
+	CHECK(!stored(&member, "of_root/file"));
 	CHECK(!stored(&owner, "of_group/file") && !stored(&nobody, "of_group/file"));
 }
 
@@ -103,9 +111,35 @@ static void test_coming_back(void)
 	CHECK_NUMBER(getgroups(8, seen), 3);
 	CHECK(!memcmp(groups, seen, sizeof(groups)));
 	CHECK(open(in("of_root/file"), O_RDWR | O_CLOEXEC) >= 0);
+	CHECK_NUMBER(sp_user_enter(&member, &before), 0);
+	CHECK(getgroups(8, seen) == 1 && seen[0] == TEAM);
+	sp_user_leave(&before);
+	CHECK_NUMBER(getgroups(8, seen), 3);
 	CHECK_NUMBER(sp_user_enter(&root, &before), 0);
 	CHECK(!before.changed);
 	sp_user_leave(&before);
+}
+
+/* As id(1) has it. */
+static void test_accounts(void)
+{
+	struct sp_user user = {.uid = 0, .gid = 0, .known = true},
+		       none = {.uid = 4000000, .known = true};
+	char ours[1024] = "", theirs[1024] = "";
+	FILE *id = popen("id -G root", "r");
+	size_t at = 0;
+
+	CHECK(id && fgets(theirs, sizeof(theirs), id));
+	pclose(id);
+	sp_user_find_groups(&user);
+	for (unsigned i = 0; i < user.group_count; i++)
+		at += (size_t)snprintf(ours + at, sizeof(ours) - at, "%s%u", i ? " " : "",
+				       user.groups[i]);
+	theirs[strcspn(theirs, "\n")] = 0;
+	CHECK(!strcmp(ours, theirs));
+	none.group_count = 3;
+	sp_user_find_groups(&none);
+	CHECK_NUMBER(none.group_count, 0);
 }
 
 int main(void)
@@ -118,6 +152,7 @@ int main(void)
 		return 2;
 	test_reading();
 	test_coming_back();
+	test_accounts();
 	if (fork() == 0)
 		execlp("rm", "rm", "-rf", directory, NULL);
 	return check_result();

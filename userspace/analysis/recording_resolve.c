@@ -139,6 +139,8 @@ void sp_recording_user(const struct sp_recording *rec, struct sp_user *ret_user)
 	if (first)
 		*ret_user = (struct sp_user){
 			.uid = first->user - 1, .gid = first->group - 1, .known = true};
+	if (geteuid() == 0)
+		sp_user_find_groups(ret_user);
 }
 
 static bool is_active(const struct sp_process *process)
@@ -303,8 +305,8 @@ static const char *name_unknown(struct sp_recording *rec, const struct sp_site *
 	return sp_pool_add(rec->strings, name);
 }
 
-/* Makes the regions of the sites at the ends of regions, or of all others. Ends that no call names make
- * none: the region may be of another recording. */
+/* Makes the regions of the sites at the ends of regions, or of all others. Ends that no call names
+ * make none: the region may be of another recording. */
 static int pool_some(struct sp_recording *rec, const uint32_t *order, struct sp_idmap *by_name,
 		     bool ends)
 {

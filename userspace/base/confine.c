@@ -29,7 +29,8 @@ static bool become(const struct sp_user *user)
 	if (geteuid() != 0)
 		return true;
 	if (uid != 0 &&
-	    (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, gid, gid, gid) < 0 ||
+	    (syscall(SYS_setgroups, user->known ? user->group_count : 0, user->groups) < 0 ||
+	     syscall(SYS_setresgid, gid, gid, gid) < 0 ||
 	     syscall(SYS_setresuid, uid, uid, uid) < 0))
 		return false;
 	if (syscall(SYS_capget, &head, left) < 0)

@@ -8,6 +8,8 @@
 #include "userspace/base/user.h"
 
 #include <errno.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <sys/fsuid.h>
 #include <sys/syscall.h>
@@ -26,6 +28,19 @@ static bool set_ids(uid_t uid, gid_t gid)
 	return (gid_t)setfsgid((gid_t)-1) == gid && (uid_t)setfsuid((uid_t)-1) == uid;
 }
 
+void sp_user_find_groups(struct sp_user *user)
+{
+	const struct passwd *account = user->known ? getpwuid(user->uid) : NULL;
+	int count = SP_USER_GROUPS;
+
+	user->group_count = 0;
+	if (!account)
+		return;
+	/* Of too many it gives the first, and counts them all. */
+	(void)getgrouplist(account->pw_name, user->gid, user->groups, &count);
+	user->group_count = count < SP_USER_GROUPS ? (unsigned)count : SP_USER_GROUPS;
+}
+
 int sp_user_enter(const struct sp_user *user, struct sp_user_before *ret_before)
 {
 	uid_t uid = user->known ? user->uid : SP_USER_NOBODY;
@@ -38,7 +53,7 @@ int sp_user_enter(const struct sp_user *user, struct sp_user_before *ret_before)
 	ret_before->group_count = getgroups(256, ret_before->groups);
 	if (ret_before->group_count < 0)
 		return -errno;
-	r = set_groups(0, NULL);
+	r = set_groups(user->known ? (int)user->group_count : 0, user->groups);
 	if (r < 0)
 		return r;
 	ret_before->changed = true;
