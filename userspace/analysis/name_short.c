@@ -64,7 +64,8 @@ static size_t operator_length(const char *name, const char *at)
 	return n;
 }
 
-/* Where what sp_name_readable put behind the name begins: " [omp 1] [clone .cold]". */
+/* Where what sp_name_readable put behind the name begins: " [omp 1] [clone .cold]". Of a function
+ * whose name nobody knows it is all: "[omp 1]". */
 static const char *find_end(const char *name)
 {
 	const char *end = name + strlen(name);
@@ -74,7 +75,9 @@ static const char *find_end(const char *name)
 
 		while (open > name && *open != '[')
 			open--;
-		if (open == name || open[-1] != ' ')
+		if (open == name)
+			return name;
+		if (open[-1] != ' ')
 			break;
 		end = open - 1;
 	}
@@ -195,7 +198,10 @@ static const char *take(struct shortening *to, const char *at)
 		return to->used ? to->end : behind;
 	}
 	if (*at == ' ') {
-		/* What stood before was the return type, which only templates have. */
+		/* What stood before was the return type, which only templates have; without
+		 * parameters it was none: "main program", "TLS init function for x". */
+		if (!to->in_operator && !memchr(at, '(', (size_t)(to->end - at)))
+			return NULL;
 		if (!to->in_operator)
 			to->used = 0;
 		else if ((at[1] != '<' && at[1] != '(') || to->out[to->used - 1] == '<')

@@ -223,6 +223,11 @@ static void test_shorten(void)
 	static const char *const names[][2] = {
 		{"main", "main"},
 		{"heat::step [omp 1]", "heat::step [omp 1]"},
+		{"[omp 12]", "[omp 12]"},
+		{"[omp task 3] [clone .cold]", "[omp task 3] [clone .cold]"},
+		{"main program", "main program"},
+		{"main program [omp 2]", "main program [omp 2]"},
+		{"TLS init function for a::x", "TLS init function for a::x"},
 		{"std::vector<int, std::allocator<int> >::push_back(int&&)",
 		 "std::vector<…>::push_back"},
 		{"double f<int>(int, std::map<int, int>)", "f<int>"},
