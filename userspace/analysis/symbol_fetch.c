@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,16 +41,27 @@ bool sp_symbol_fetch_possible(void)
 
 static uint64_t deadline;
 
-/* Nonzero makes the library give up. */
-static int is_late(void *client, long done, long total)
+static bool is_late(void)
 {
 	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec >= deadline;
+}
+
+/* Nonzero makes the library give up. It (0.188) would then note in its cache that the servers have
+ * nothing, for ten minutes, though they did not say so: without another descriptor it cannot. */
+static int on_progress(void *client, long done, long total)
+{
+	const struct rlimit none = {0, 0};
+	bool late = is_late();
 
 	(void)client;
 	(void)done;
 	(void)total;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec >= deadline;
+	if (late)
+		setrlimit(RLIMIT_NOFILE, &none);
+	return late;
 }
 
 static void *symbol_of(void *handle, const char *name)
@@ -81,7 +93,7 @@ static const char *reason_of(int code)
 {
 	const char *text;
 
-	if (is_late(NULL, 0, 0))
+	if (is_late())
 		return SP_SYMBOLS_NO_ANSWER;
 	switch (code) {
 	case -ENOENT:
@@ -116,7 +128,7 @@ static void fetch_it(int fd, const char *build_id)
 	client = library.begin();
 	if (!client || !size)
 		answer(fd, 'R', "debuginfod is not asked: out of memory");
-	library.watch(client, is_late);
+	library.watch(client, on_progress);
 	file = library.find(client, id, (int)size, &path);
 	if (file >= 0 && path)
 		answer(fd, 'F', path);

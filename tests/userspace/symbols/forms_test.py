@@ -453,6 +453,10 @@ class Debuginfod(unittest.TestCase):
         known = self.look_up(server.url, "--debuginfod-timeout", "1")
         self.assertLess(time.monotonic() - before, 10)
         self.assertIn("debuginfod did not answer in time", known.said)
+        # That is no answer: it is asked again.
+        server = self.serve(self.right)
+        self.assertEqual(self.look_up(server.url).chains, self.chains)
+        self.assertEqual(len(server.asked), 1)
 
     def test_gone(self):
         server = Server(self.right)
