@@ -31,8 +31,10 @@ extern const unsigned char sp_begin_stub_v1_place[] __attribute__((visibility("h
 #endif
 
 #define CHECKS 2000
-#define ROUNDS 8
-#define PAIRS 2000
+#define ROUNDS 80
+#define PAIRS \
+	200 /* a few tenths of a millisecond, so that a busy machine lets some rounds pass whole \
+	     */
 #define CHILD_CHECKS 100
 
 /* A leaf whose variables live below the stack pointer, where a probe that writes would hit them. */
