@@ -16,7 +16,7 @@ static const struct {
 	[SP_LOSS_SAMPLE_RING_FULL] = {"sample ring full",
 				      "sample less often (-F), or use a larger --sample-ring-size"},
 	[SP_LOSS_CONTROL_RING_FULL] = {"control ring full",
-				       "threads or mappings came faster than they could be noted"},
+				       "threads or names came faster than they could be noted"},
 	[SP_LOSS_STORAGE] = {"no task storage",
 			     "the kernel had no memory for a thread's open regions"},
 	[SP_LOSS_DEPTH] = {"nested too deeply", "regions more than 80 deep are not recorded"},
@@ -49,6 +49,11 @@ static const struct {
 		{"end that came too late",
 		 "its call had been closed, by the end of one around it or because its "
 		 "function was left"},
+	[SP_LOSS_MAPPING] =
+		{"mapping not seen",
+		 "all processes of the machine mapped files faster than it could be noted: where "
+		 "one of the recorded did, addresses in that file have no name, and its regions "
+		 "may be missing"},
 	[SP_LOSS_SAMPLE_THROTTLED] =
 		{"sample not taken",
 		 "the kernel throttled sampling, or came too late: use a lower -F"},

@@ -128,7 +128,7 @@ enum sp_loss_cause {
 	SP_LOSS_NONE = 0,
 	SP_LOSS_CALL_RING_FULL = 1,   /* calls */
 	SP_LOSS_SAMPLE_RING_FULL = 2, /* samples */
-	SP_LOSS_CONTROL_RING_FULL = 3, /* thread, mapping and name records */
+	SP_LOSS_CONTROL_RING_FULL = 3, /* thread and name records */
 	SP_LOSS_STORAGE = 4,	       /* calls: the kernel gave no task storage */
 	SP_LOSS_DEPTH = 5,	       /* calls nested deeper than SP_MAX_DEPTH */
 	SP_LOSS_UNMATCHED_END = 6,     /* ends without a begin: began before the recording, or a mistake */
@@ -145,6 +145,7 @@ enum sp_loss_cause {
 	SP_LOSS_DISK_FACTS = 17,       /* other events that could not be written */
 	SP_LOSS_THINNED = 18,	       /* calls that the program was told to skip */
 	SP_LOSS_LATE_END = 19,	       /* ends of calls that were closed before, by an outer end or unwinding */
+	SP_LOSS_MAPPING = 20, /* mappings and execs, of whatever process of the machine */
 	SP_LOSS_MAX = 32, /* room for causes to come */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * bpf.c - loading, attaching and controlling the BPF programs. What needs no skeleton stands in
- * bpf_arm.c (probes), bpf_maps.c (shared memory) and bpf_unwind.c (tables).
+ * bpf_arm.c and keep.c (probes), bpf_maps.c (shared memory) and bpf_unwind.c (tables).
  */
 #include "loader/bpf.h"
 
@@ -21,12 +21,14 @@
 #include "loader/bpf_maps.h"
 #include "loader/bpf_unwind.h"
 #include "loader/clock.h"
+#include "loader/keep.h"
 #include "sp_trace.skel.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/log.h"
 
 struct sp_bpf {
 	struct sp_trace_bpf *skel;
+	struct sp_keep *keep;
 	struct sp_bpf_prober prober;
 	struct sp_bpf_maps maps;
 	struct bpf_link *fork, *exec, *exit, *iter;
@@ -88,6 +90,7 @@ static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 	};
 	sp_bpf_tables_size(&b->tables, b->has_tables);
 	b->prober = (struct sp_bpf_prober){
+		.keep = b->keep,
 		.begin = {s->progs.sp_begin, s->progs.sp_begin_multi},
 		.end = {s->progs.sp_end, s->progs.sp_end_multi},
 	};
@@ -120,7 +123,13 @@ int sp_bpf_new(const struct sp_bpf_options *options, struct sp_bpf **ret_bpf)
 		return r;
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	libbpf_set_print(on_libbpf_message);
-	r = libbpf_num_possible_cpus();
+	r = sp_keep_start(&b->keep);
+	if (r < 0) {
+		sp_log_error("cannot start the process that keeps the probes: %s", strerror(-r));
+		sp_bpf_hint(r);
+	}
+	if (r == 0)
+		r = libbpf_num_possible_cpus();
 	if (r > 0) {
 		b->maps.cpus = (unsigned)r;
 		b->skel = sp_trace_bpf__open();
@@ -246,6 +255,17 @@ int sp_bpf_arm(struct sp_bpf *b, int fd, const struct sp_bpf_probe *probes, size
 	return sp_bpf_prober_arm(&b->prober, fd, probes, count, ret_armed);
 }
 
+int sp_bpf_keeper_fd(const struct sp_bpf *b)
+{
+	return sp_keep_fd(b->keep);
+}
+
+void sp_bpf_disarm_all(struct sp_bpf *b)
+{
+	if (b)
+		sp_keep_end(b->keep);
+}
+
 struct sp_unwind_rule *sp_bpf_unwind_rules(const struct sp_bpf *b)
 {
 	return b->tables.rules_at;
@@ -340,6 +360,7 @@ void sp_bpf_free(struct sp_bpf *b)
 {
 	if (!b)
 		return;
+	sp_keep_free(b->keep);
 	bpf_link__destroy(b->fork);
 	bpf_link__destroy(b->exec);
 	bpf_link__destroy(b->exit);

@@ -76,7 +76,13 @@ struct sp_armed;
  * semaphores. -errno of the kernel. */
 int sp_bpf_arm(struct sp_bpf *bpf, int fd, const struct sp_bpf_probe *probes, size_t count,
 	       struct sp_armed **ret_armed);
+/* Takes them off, if they are still on, and frees. Slow: up to 0.2 s. */
 void sp_bpf_disarm(struct sp_armed *armed);
+/* Takes off all that are on, for good; what is armed stays the caller's to free. */
+void sp_bpf_disarm_all(struct sp_bpf *bpf);
+/* Becomes readable when the process that keeps the probes (keep.h) has died, and they are off; for
+ * poll(2). */
+int sp_bpf_keeper_fd(const struct sp_bpf *bpf);
 
 /* ---- tables for unwinding (formats/unwind.h); all memory below is the kernel's, and ours to write
  * ---- */
@@ -123,7 +129,7 @@ struct sp_bpf_skipped {
 };
 struct sp_bpf_skipped sp_bpf_skipped(const struct sp_bpf *bpf);
 
-/* Detaches what is attached to tasks and unloads. Armed images are the caller's to disarm first. */
+/* Detaches all and unloads. Armed images are the caller's to free first. */
 void sp_bpf_free(struct sp_bpf *bpf);
 
 #endif

@@ -9,10 +9,12 @@
 #include "loader/bpf.h"
 
 struct bpf_program;
+struct sp_keep;
 
 /* The programs that run at the begin and at the end of a region: for perf events, and for multi
  * links. */
 struct sp_bpf_prober {
+	struct sp_keep *keep; /* who arms */
 	struct bpf_program *begin[2], *end[2];
 	bool multi; /* which of them are loaded */
 };

@@ -41,7 +41,7 @@ struct sp_images {
 	struct image *list;
 	size_t count, room, armed, sites;
 	uint32_t next_site;
-	int arm_error; /* the last one */
+	int arm_error, read_error; /* the last ones */
 	bool fast;
 };
 
@@ -336,6 +336,8 @@ static int take_image(struct sp_images *images, struct found *f, size_t index, s
 		sp_log_warning("%s: %s; its regions may be missing", path,
 			       why ? why : strerror(-r));
 	f->image.error = r;
+	if (r < 0)
+		images->read_error = r;
 	key->build_id = f->build_id[0] ? sp_name_hash(f->build_id, strlen(f->build_id)) : 0;
 	if (f->probe_count && is_armed_below(images, key)) {
 		sp_log_verbose("%s is armed already, under its other name on overlayfs", path);
@@ -463,24 +465,22 @@ int sp_images_arm_error(const struct sp_images *images)
 	return images->arm_error;
 }
 
+int sp_images_read_error(const struct sp_images *images)
+{
+	return images->read_error;
+}
+
 size_t sp_images_sites(const struct sp_images *images)
 {
 	return images->sites;
-}
-
-void sp_images_disarm(struct sp_images *images)
-{
-	for (size_t i = 0; images && i < images->count; i++) {
-		sp_bpf_disarm(images->list[i].armed);
-		images->list[i].armed = NULL;
-	}
 }
 
 void sp_images_free(struct sp_images *images)
 {
 	if (!images)
 		return;
-	sp_images_disarm(images);
+	for (size_t i = 0; i < images->count; i++)
+		sp_bpf_disarm(images->list[i].armed);
 	sp_elfscan_free(images->scan);
 	free(images->list);
 	free(images);

@@ -46,10 +46,11 @@ bool sp_images_has_archive(const struct sp_images *images);
 size_t sp_images_armed(const struct sp_images *images);
 /* Why the last image that could not be armed was not: -errno, 0 if all were. */
 int sp_images_arm_error(const struct sp_images *images);
+/* Why the last file that could not be read was not, the same way. */
+int sp_images_read_error(const struct sp_images *images);
 size_t sp_images_sites(const struct sp_images *images);
 
-/* Takes all probes off. Slow: up to 0.2 s for each image. */
-void sp_images_disarm(struct sp_images *images);
+/* Takes their probes off, if they are on. Slow: up to 0.2 s for each image. */
 void sp_images_free(struct sp_images *images);
 
 #endif

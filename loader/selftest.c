@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "loader/elfscan.h"
 #include "loader/images.h"
 #include "loader/ledger.h"
 #include "loader/rings.h"
@@ -35,13 +36,15 @@ enum failure {
 	FAIL_ARM,   /* the kernel refused the probes */
 	FAIL_HANG,  /* the program did not end */
 	FAIL_CRASH, /* it ended otherwise than it should */
+	FAIL_READ,  /* the helper that reads ELF files told of no probes in it */
+	FAIL_FORK,  /* it could not fork */
 	FAIL_OURS,  /* nothing that the kernel did with the probes */
 };
 
 struct outcome {
 	unsigned calls, apart, wrong, byte;
 	double pair_ns;
-	int child;				       /* how a forked child ended; 0 well */
+	int child; /* how a forked child ended; 0 well, -errno there was none */
 	char page[2 * SP_UNWIND_TRAMPOLINE_BYTES + 1]; /* in hexadecimal, or "-" */
 	unsigned recorded;
 	enum failure failure;
@@ -133,6 +136,10 @@ static int judge_end(int r, int status, const char *text, struct outcome *o)
 		snprintf(o->ended, sizeof(o->ended), "said nothing that makes sense");
 		return -EPROTO;
 	}
+	if (r == 0 && o->child < 0) {
+		o->failure = FAIL_FORK;
+		return o->child;
+	}
 	return r;
 }
 
@@ -207,8 +214,10 @@ static int attempt(struct sp_bpf *bpf, int helper, bool fast, struct outcome *o,
 	fd = open(link, O_RDONLY | O_CLOEXEC);
 	r = fd < 0 ? -errno : sp_images_add(images, &fd, &path, NULL, NULL, 1);
 	if (r == 0 && sp_images_armed(images) == 0) {
-		r = sp_images_arm_error(images) ? sp_images_arm_error(images) : -ENXIO;
-		o->failure = FAIL_ARM;
+		r = sp_images_arm_error(images);
+		o->failure = r ? FAIL_ARM : FAIL_READ;
+		if (r == 0)
+			r = sp_images_read_error(images) ? sp_images_read_error(images) : -ENXIO;
 	}
 	if (r == 0)
 		r = run_program(bpf, helper, o);
@@ -282,14 +291,24 @@ static int give_up(int r, const struct outcome *o)
 			     o->ended);
 	else if (o->failure == FAIL_ARM)
 		sp_log_error("the kernel refuses probes: %s", strerror(-r));
+	else if (o->failure == FAIL_READ)
+		sp_log_error("cannot test the probes: %s: %s", HELPER, sp_elfscan_error_text(r));
+	else if (o->failure == FAIL_FORK)
+		sp_log_error("cannot test the probes: %s cannot fork: %s", HELPER, strerror(-r));
 	else if (r < 0)
 		sp_log_error("cannot test the probes: %s", strerror(-r));
 	else
 		sp_log_error("probes do not work on this kernel: %u of %u calls seen, %u results "
 			     "wrong",
 			     o->recorded, o->calls, o->wrong);
-	sp_log_hint("nothing is recorded, since probes could harm the program; if another kernel "
-		    "does the same, install sp-trace again");
+	if (o->failure == FAIL_FORK)
+		sp_bpf_hint(r);
+	else if (r == -ETIME)
+		sp_log_hint("nothing is recorded, since probes could harm the program; a machine "
+			    "whose CPUs are taken looks the same: try again when it has time");
+	else
+		sp_log_hint("nothing is recorded, since probes could harm the program; if another "
+			    "kernel does the same, install sp-trace again");
 	return r < 0 ? r : -ENOTSUP;
 }
 

@@ -41,6 +41,15 @@ static void on_signal(struct sp_session *s)
 	}
 }
 
+/* Its probes went with it, so from here on there are no regions. */
+static void on_keeper_gone(struct sp_session *s)
+{
+	sp_log_error("sp-keep, the process that keeps the probes, was killed: they are off");
+	sp_log_hint("the recording ends here; what was recorded so far is kept");
+	s->failed = true;
+	sp_session_finish(s, "sp-keep was killed");
+}
+
 static void on_cpu_back(void *arg, unsigned cpu)
 {
 	struct sp_session *s = arg;
@@ -97,6 +106,7 @@ static void record(struct sp_session *s)
 		{.fd = s->signals, .events = POLLIN},
 		{.fd = -1, .events = POLLIN}, /* the doorkeeper's, while it lives */
 		{.fd = s->unwind ? sp_unwind_fd(s->unwind) : -1, .events = POLLIN},
+		{.fd = sp_bpf_keeper_fd(s->bpf), .events = POLLIN},
 	};
 	int wait = WAIT_LEAST_MS;
 
@@ -116,6 +126,8 @@ static void record(struct sp_session *s)
 							       : wait);
 		sp_session_on_hold(s);
 		on_signal(s);
+		if (fds[5].revents)
+			on_keeper_gone(s);
 		sp_session_drain(s, &fill);
 		if (fill >= 64 && wait > WAIT_LEAST_MS)
 			wait /= 2;
@@ -223,9 +235,7 @@ static int convert(struct sp_session *s)
 
 	if (r == 0)
 		r = sp_convert_start(s->options, &s->identity, &s->output, s->program, &pid);
-	sp_images_disarm(s->images);
-	sp_images_free(s->selftest.images);
-	s->selftest.images = NULL;
+	sp_bpf_disarm_all(s->bpf);
 	if (r < 0)
 		return 1;
 	r = sp_convert_wait(pid, &s->output);
@@ -234,6 +244,7 @@ static int convert(struct sp_session *s)
 
 static void close_session(struct sp_session *s)
 {
+	sp_bpf_disarm_all(s->bpf);
 	sp_hold_stop(s->hold);
 	sp_sampler_free(s->sampler);
 	sp_throttle_free(s->throttle);

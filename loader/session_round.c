@@ -82,7 +82,7 @@ static void on_sideband_lost(void *arg, unsigned cpu, uint64_t count)
 		.first = s->round,
 		.last = sp_now(),
 		.count = count,
-		.cause = SP_LOSS_CONTROL_RING_FULL,
+		.cause = SP_LOSS_MAPPING,
 		.cpu = (int)cpu,
 	};
 

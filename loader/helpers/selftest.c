@@ -8,10 +8,11 @@
  * calls: begin-end pairs in all; apart: those of them that never pass the 5-byte nop; wrong:
  * results that differ; byte: the one behind the begin stub's leading nop when all is done (e8: the
  * kernel turned the 5-byte nop into a call); pair_ns: time of a pair once warm; child: 0 if a
- * forked child could enter regions, too. (Linux 6.18 copies the patched code to the child, but not
- * the page that it calls.) page: the first bytes of that page, or "-"; nobody can read them from
- * outside.
+ * forked child could enter regions, too, -errno if there could be none. (Linux 6.18 copies the
+ * patched code to the child, but not the page that it calls.) page: the first bytes of that page,
+ * or "-"; nobody can read them from outside.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -111,7 +112,7 @@ static int test_child(void)
 
 	if (pid == 0)
 		run_child();
-	return pid < 0 || waitpid(pid, &status, 0) != pid ? -1 : status;
+	return pid < 0 || waitpid(pid, &status, 0) != pid ? -errno : status;
 }
 
 /* Prints what the stub calls, if it was made to. */

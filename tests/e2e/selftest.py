@@ -154,7 +154,36 @@ def nothing_works(into):
         check(not (into / "out").exists(), "a directory was left behind")
 
 
-tests = [proven, this_kernel, corrupts, refuses, silent, hangs, crashes, babbles, child]
+def refused(into, sp_trace, *words, before=()):
+    """Nothing is started, and it is said why, and what helps."""
+    done = run([*before, sp_trace, "-o", into / "out", "--", "touch", into / "started"])
+    equal(done.returncode, 1, f"status: {done.stderr}")
+    contains(done.stderr, *words)
+    check("on this kernel" not in done.stderr and "corrupts" not in done.stderr, f"the kernel is blamed: {done.stderr}")
+    check(not (into / "started").exists(), "the command was started")
+    check(not (into / "out").exists(), "a directory was left behind")
+
+
+def no_fork(into):
+    """RLIMIT_NPROC, which does not hold for root, but for who the self-test's program becomes."""
+    refused(into, installation(into), "cannot fork: Resource temporarily unavailable", "a limit of processes is in force",
+            before=["prlimit", "--nproc=1"])
+
+
+def starved(into):
+    """The reader of ELF files gets no time; here it is one that waits for ever."""
+    sp_trace = installation(into)
+    shutil.copy(PROGRAMS / "waits", into / "bin/sp-elf")
+    refused(into, sp_trace, "cannot test the probes: sp-selftest: reading it took too long", "CPUs are taken")
+
+
+def unread(into):
+    sp_trace = installation(into)
+    shutil.copy("/bin/true", into / "bin/sp-elf")
+    refused(into, sp_trace, "cannot test the probes: sp-selftest: reading it made the helper fail", "install sp-trace again")
+
+
+tests = [no_fork, starved, unread, proven, this_kernel, corrupts, refuses, silent, hangs, crashes, babbles, child]
 if os.environ.get("SP_TEST_FULL"):  # each waits until it is given up
     tests += [hangs_at_exit, nothing_works]
 main(*tests)

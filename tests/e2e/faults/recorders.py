@@ -3,6 +3,7 @@
 """recorders.py - two recorders on one program, with different options: both are exact, and the end of one,
 in good order or by SIGKILL, leaves the other exact. A recorder that is stopped for a while loses no more
 than its rings cannot hold, and says how much."""
+import mmap
 import os
 import signal
 import sys
@@ -20,6 +21,8 @@ from sums import SUMS, check_exact, check_sums, end_sums, losses, start_sums
 FIRST = ["-F", "997"]
 SECOND = ["-F", "0", "--breakpoints", "--ring-size", "1M"]
 FULL = bool(os.environ.get("SP_TEST_FULL"))
+NOT_SEEN = "mapping not seen"  # of any process of the machine
+MAPPINGS = 30_000
 
 
 def raised(target):
@@ -119,9 +122,36 @@ def stopped_alone(into):
     stop_trace(recorder)
     profile = Profile(into / "out/sums_rank00000.h5")
     missing = losses(profile)
+    missing.pop(NOT_SEEN, None)
     equal(len(profile.start) + sum(missing.values()), ledger.left(), f"recorded and lost calls, {missing}")
     check(sum(missing.values()) > 1000, f"lost only {missing}")
     end_sums(target, ledger)
 
 
-main(together, other_ends, stopped, stopped_alone)
+def strangers(into):
+    """Somebody who is not recorded maps a file more often than can be noted: that is told, as what it is, and
+    nothing else is missing."""
+    target, ledger = start_sums(into, "run", 2, 0, 1000)
+    recorder = start_trace("-F", 0, "-o", into / "out", pid=target.pid)
+    ledger.go()
+    recorder.send_signal(signal.SIGSTOP)
+    with open(SUMS, "rb") as file:
+        for _ in range(MAPPINGS):
+            mmap.mmap(file.fileno(), 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC).close()
+        recorder.send_signal(signal.SIGCONT)
+        time.sleep(0.3)
+        for _ in range(100):  # the kernel tells what it left out before the next that it has room for
+            mmap.mmap(file.fileno(), 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC).close()
+    time.sleep(0.2)
+    ledger.stop()
+    wait_for(ledger.done, "the work")
+    stop_trace(recorder)
+    profile = Profile(into / "out/sums_rank00000.h5")
+    missing = losses(profile)
+    equal(set(missing), {NOT_SEEN}, f"causes of losses: {missing}")
+    check(missing.get(NOT_SEEN, 0) > MAPPINGS // 2, f"{MAPPINGS} mappings, and missing are {missing}")
+    check_exact(profile, ledger)
+    end_sums(target, ledger)
+
+
+main(together, other_ends, stopped, stopped_alone, strangers)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * injected.c - a library to be preloaded into the recorder, and into nothing that it starts, which
- * makes the kernel look worse than it is:
+ * makes the kernel look worse than it is (what the recorder forks takes part, and counts with it):
  *
  *	INJECT_BPF=COMMAND:N:ERRNO  the Nth bpf(2) call of that command fails (-1: of all)
  *	INJECT_BPF_LOG=FILE         each bpf(2) call's command is appended, a line each
@@ -19,23 +19,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-static int command = -2, nth, error, seen, log_fd = -1;
-static const char *hour, *shrunk, *refused, *occupied;
+static int command = -2, nth, error;
+static int *seen; /* of all processes */
+static const char *log_path, *hour, *shrunk, *refused, *occupied;
 static uint32_t entries, value_bytes; /* of what is occupied */
 static int occupied_fd = -1, iterators;
 
 static __attribute__((constructor)) void begin(void)
 {
-	const char *bpf = getenv("INJECT_BPF"), *log = getenv("INJECT_BPF_LOG");
+	const char *bpf = getenv("INJECT_BPF");
 
+	seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (bpf && sscanf(bpf, "%d:%d:%d", &command, &nth, &error) != 3)
 		_exit(99);
-	if (log)
-		log_fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	if (seen == MAP_FAILED)
+		_exit(97);
+	log_path = getenv("INJECT_BPF_LOG");
 	hour = getenv("INJECT_HOUR");
 	shrunk = getenv("INJECT_BPF_SHRINK");
 	refused = getenv("INJECT_BPF_REFUSE");
@@ -44,6 +48,17 @@ static __attribute__((constructor)) void begin(void)
 }
 
 static long (*next)(long, ...);
+
+/* No descriptor is kept: a process that closes all it does not know has others under its number. */
+static void note(long what)
+{
+	int fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+
+	if (fd >= 0) {
+		dprintf(fd, "%ld\n", what);
+		close(fd);
+	}
+}
 
 static void shrink(union bpf_attr *attr)
 {
@@ -127,8 +142,8 @@ long syscall(long number, ...)
 		a[i] = va_arg(ap, long);
 	va_end(ap);
 	if (number == SYS_bpf) {
-		if (log_fd >= 0)
-			dprintf(log_fd, "%ld\n", a[0]);
+		if (log_path)
+			note(a[0]);
 		if (shrunk && a[0] == BPF_MAP_CREATE)
 			shrink((union bpf_attr *)a[1]);
 		if (refused && a[0] == BPF_PROG_LOAD)
@@ -146,7 +161,8 @@ long syscall(long number, ...)
 		/* The first finds the self-test's thread. */
 		if (occupied_fd >= 0 && a[0] == BPF_ITER_CREATE && ++iterators == 2)
 			occupy();
-		if ((a[0] == command || command == -1) && ++seen == nth) {
+		if ((a[0] == command || command == -1) &&
+		    __atomic_add_fetch(seen, 1, __ATOMIC_RELAXED) == nth) {
 			errno = error;
 			return -1;
 		}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * keep.c - the keeper.
+ *
+ * It is forked, not exec'd: it runs only what is in this file and in links.c. Invariant: nobody
+ * else ever has a descriptor of a link. It ends when the other side of the socket is gone, whether
+ * that was closed or its process killed, and its end closes all links.
+ */
+#include "loader/keep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "userspace/base/array.h"
+
+#define WAKE_MS 1000 /* a keeper that says nothing for so long may have been stopped */
+
+enum descriptor { FILE_FD, BEGIN_FD, END_FD, FDS };
+
+/* One message; one that arms has the descriptors of the file and of the programs beside it. */
+struct order {
+	uint32_t set;
+	uint32_t count; /* of probes; 0: take the set off */
+	bool multi;
+	struct sp_bpf_probe probes[SP_ELF_LIMIT_PROBES];
+};
+
+struct answer {
+	int32_t result;
+};
+
+union control {
+	char space[CMSG_SPACE(FDS * sizeof(int))];
+	struct cmsghdr align;
+};
+
+struct sp_keep {
+	int socket;
+	pid_t keeper;
+	uint32_t sets; /* numbers that were used */
+};
+
+/* ---- the keeper's side ---- */
+
+struct kept {
+	uint32_t set;
+	int link;
+};
+
+struct keeper {
+	struct kept *links;
+	size_t count, room;
+};
+
+static void disarm(struct keeper *k, uint32_t set)
+{
+	size_t left = 0;
+
+	/* Begins were made last, and go first. */
+	for (size_t i = k->count; i-- > 0;)
+		if (k->links[i].set == set)
+			close(k->links[i].link);
+	for (size_t i = 0; i < k->count; i++)
+		if (k->links[i].set != set)
+			k->links[left++] = k->links[i];
+	k->count = left;
+}
+
+static int arm(struct keeper *k, const struct order *o, const int *fds)
+{
+	struct sp_link_programs programs = {
+		.begin = fds[BEGIN_FD], .end = fds[END_FD], .multi = o->multi};
+	int links[SP_ELF_LIMIT_PROBES];
+	size_t count = 0;
+	int r = sp_links_make(&programs, fds[FILE_FD], o->probes, o->count, links, &count);
+
+	for (size_t i = 0; i < count && r == 0; i++) {
+		struct kept *kept = sp_array_add(&k->links, &k->count, &k->room);
+
+		if (kept) {
+			*kept = (struct kept){.set = o->set, .link = links[i]};
+		} else {
+			sp_links_close(links + i, count - i);
+			r = -ENOMEM;
+		}
+	}
+	if (r < 0)
+		disarm(k, o->set);
+	return r;
+}
+
+/* The next order, and what came beside it. By its own end alone does the keeper close links in a
+ * way that no kill can disturb, so it leaves as soon as there will be no more orders. */
+static size_t take_order(int socket, struct order *o, int *fds)
+{
+	union control control = {0};
+	struct iovec body = {o, sizeof(*o)};
+	struct msghdr m = {.msg_iov = &body,
+			   .msg_iovlen = 1,
+			   .msg_control = control.space,
+			   .msg_controllen = sizeof(control.space)};
+	struct cmsghdr *c;
+	size_t bytes;
+	ssize_t n;
+
+	do
+		n = recvmsg(socket, &m, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(*o))
+		_exit(0);
+	c = CMSG_FIRSTHDR(&m);
+	if (!c || c->cmsg_type != SCM_RIGHTS)
+		return 0;
+	bytes = c->cmsg_len - CMSG_LEN(0);
+	memcpy(fds, CMSG_DATA(c), bytes);
+	return bytes / sizeof(int);
+}
+
+static void __attribute__((noreturn)) keep(int socket)
+{
+	static struct keeper k;
+	static struct order o;
+
+	for (;;) {
+		struct answer a = {0};
+		int fds[FDS];
+		size_t count = take_order(socket, &o, fds);
+
+		if (o.count == 0)
+			disarm(&k, o.set);
+		else if (count < FDS) /* no descriptor was free for the rest */
+			a.result = -EMFILE;
+		else
+			a.result = arm(&k, &o, fds);
+		for (size_t i = 0; i < count; i++)
+			close(fds[i]);
+		(void)send(socket, &a, sizeof(a), MSG_NOSIGNAL);
+	}
+}
+
+/* It is small, and killed at the wrong moment it would leave probes behind. */
+static void spare_from_oom(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0 && write(fd, "-1000", 5) < 0) /* root without CAP_SYS_RESOURCE may not */
+		errno = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+/* In the new process: nothing of the recorder's stays, and no signal reaches it. */
+static void __attribute__((noreturn)) become_keeper(int socket)
+{
+	sigset_t all;
+	int null;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	setsid();
+	prctl(PR_SET_NAME, "sp-keep");
+	socket = fcntl(socket, F_DUPFD, 10);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null >= 0)
+		null = fcntl(null, F_DUPFD, 10);
+	for (int i = 0; i < 3; i++)
+		if (null < 0 || dup2(null, i) < 0)
+			close(i);
+	if (socket < 0 || dup2(socket, 3) < 0 || syscall(__NR_close_range, 4u, ~0u, 0u))
+		_exit(1);
+	spare_from_oom();
+	keep(3);
+}
+
+/* ---- the recorder's side ---- */
+
+int sp_keep_start(struct sp_keep **ret_keep)
+{
+	struct sp_keep *keep = calloc(1, sizeof(*keep));
+	int pair[2], r = 0;
+
+	if (!keep)
+		return -ENOMEM;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		r = -errno;
+		free(keep);
+		return r;
+	}
+	fflush(NULL);
+	keep->keeper = fork();
+	if (keep->keeper == 0)
+		become_keeper(pair[1]);
+	if (keep->keeper < 0)
+		r = -errno;
+	close(pair[1]);
+	keep->socket = pair[0];
+	if (r < 0) {
+		close(keep->socket);
+		free(keep);
+		return r;
+	}
+	*ret_keep = keep;
+	return 0;
+}
+
+int sp_keep_fd(const struct sp_keep *keep)
+{
+	return keep->socket;
+}
+
+/* A keeper that somebody has stopped is woken: we can do nothing without it. */
+static int await_answer(struct sp_keep *keep, struct answer *a)
+{
+	struct pollfd p = {.fd = keep->socket, .events = POLLIN};
+	ssize_t n;
+
+	for (;;) {
+		int ready = poll(&p, 1, WAKE_MS);
+
+		if (ready == 0)
+			(void)kill(keep->keeper, SIGCONT);
+		if (ready <= 0)
+			continue;
+		n = recv(keep->socket, a, sizeof(*a), MSG_DONTWAIT);
+		if (n == sizeof(*a))
+			return 0;
+		if (n >= 0 || (errno != EAGAIN && errno != EINTR))
+			return -ESHUTDOWN;
+	}
+}
+
+static int give_order(struct sp_keep *keep, struct order *o, const int *fds)
+{
+	union control control = {0};
+	struct iovec body = {o, sizeof(*o)};
+	struct msghdr m = {.msg_iov = &body, .msg_iovlen = 1};
+	struct cmsghdr *c;
+	struct answer a;
+	int r;
+
+	if (keep->socket < 0)
+		return -ESHUTDOWN;
+	if (fds) {
+		m.msg_control = control.space;
+		m.msg_controllen = sizeof(control.space);
+		c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(FDS * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, FDS * sizeof(int));
+	}
+	while (sendmsg(keep->socket, &m, MSG_NOSIGNAL) < 0)
+		if (errno != EINTR)
+			return errno == EPIPE || errno == ECONNRESET ? -ESHUTDOWN : -errno;
+	r = await_answer(keep, &a);
+	return r < 0 ? r : a.result;
+}
+
+int sp_keep_arm(struct sp_keep *keep, const struct sp_link_programs *programs, int file,
+		const struct sp_bpf_probe *probes, size_t count, uint32_t *ret_set)
+{
+	struct order o = {.set = ++keep->sets, .count = (uint32_t)count, .multi = programs->multi};
+	int fds[FDS] = {file, programs->begin, programs->end};
+	int r;
+
+	if (count == 0 || count > SP_ELF_LIMIT_PROBES)
+		return -EINVAL;
+	memcpy(o.probes, probes, count * sizeof(probes[0]));
+	r = give_order(keep, &o, fds);
+	if (r < 0)
+		return r;
+	*ret_set = o.set;
+	return 0;
+}
+
+void sp_keep_disarm(struct sp_keep *keep, uint32_t set)
+{
+	struct order o = {.set = set};
+
+	(void)give_order(keep, &o, NULL); /* if it is dead, they are off */
+}
+
+/* A command that is forked and not yet exec'd has the socket, too, so closing it tells nobody. The
+ * keeper's status is there only after all of its files are closed. */
+void sp_keep_end(struct sp_keep *keep)
+{
+	if (keep->socket < 0)
+		return;
+	(void)shutdown(keep->socket, SHUT_RDWR);
+	close(keep->socket);
+	keep->socket = -1;
+	(void)kill(keep->keeper, SIGCONT);
+	while (waitpid(keep->keeper, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+void sp_keep_free(struct sp_keep *keep)
+{
+	if (!keep)
+		return;
+	sp_keep_end(keep);
+	free(keep);
+}
