@@ -12,7 +12,7 @@ import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
 from e2e import (SP_REPORT, SP_TRACE, check, contains, equal, files, finish, main, need_root, need_scope_profiler,
-                 run, semaphores, start, start_trace, wait_for)
+                 run, semaphores, start, start_trace, stop_trace, wait_for)
 
 need_root()
 need_scope_profiler()
@@ -86,17 +86,20 @@ def attached(into):
     chance, total = random.Random(seed), 0
     target, ledger = start_sums(into, "run", THREADS, 0, 2000)
     ledger.go()
+    begin = time.monotonic()  # half of them are to record for a while, also on a machine with others on it
+    stop_trace(start_trace("-F", 99, "-o", into / "whole", pid=target.pid))
+    most_wait = max(1.0, time.monotonic() - begin)
     for i in range(KILLS):
         before = ledger.left()
         (into / str(i)).mkdir()
         recorder = start([SP_TRACE, *OPTIONS[i % len(OPTIONS)], "-o", into / str(i) / "out", "-p", target.pid])
-        time.sleep(chance.uniform(0, 1.0))
+        time.sleep(chance.uniform(0, most_wait))
         check(recorder.poll() is None, "the recorder ended by itself")
         kill(recorder)
         most = ledger.entered() - before + 4 * THREADS
         check_disarmed(target)
         total += check_recovered(into / str(i), most)
-    check(total > 50 * KILLS, f"{total} calls in all: most recorders were killed before they recorded")
+    check(total > 20 * KILLS, f"{total} calls in all: most recorders were killed before they recorded")
     print(f"{KILLS} kills, {total} calls recovered")
     end_sums(target, ledger)
 
