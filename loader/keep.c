@@ -3,8 +3,9 @@
  * keep.c - the keeper.
  *
  * It is forked, not exec'd: it runs only what is in this file and in links.c. Invariant: nobody
- * else ever has a descriptor of a link. It ends when the other side of the socket is gone, whether
- * that was closed or its process killed, and its end closes all links.
+ * else ever has a descriptor of a link. It ends when the other side of the socket is shut, or the
+ * recorder dead (what that has forked may have the socket for a while longer), and its end closes
+ * all links.
  */
 #include "loader/keep.h"
 
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #include "userspace/base/array.h"
+#include "userspace/base/cleanup.h"
 
 #define WAKE_MS 1000 /* a keeper that says nothing for so long may have been stopped */
 
@@ -102,8 +104,9 @@ static int arm(struct keeper *k, const struct order *o, const int *fds)
 
 /* The next order, and what came beside it. By its own end alone does the keeper close links in a
  * way that no kill can disturb, so it leaves as soon as there will be no more orders. */
-static size_t take_order(int socket, struct order *o, int *fds)
+static size_t take_order(int socket, int recorder, struct order *o, int *fds)
 {
+	struct pollfd p[] = {{.fd = socket, .events = POLLIN}, {.fd = recorder, .events = POLLIN}};
 	union control control = {0};
 	struct iovec body = {o, sizeof(*o)};
 	struct msghdr m = {.msg_iov = &body,
@@ -114,9 +117,10 @@ static size_t take_order(int socket, struct order *o, int *fds)
 	size_t bytes;
 	ssize_t n;
 
-	do
-		n = recvmsg(socket, &m, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+	while (poll(p, 2, -1) < 0)
+		if (errno != EINTR)
+			_exit(1);
+	n = p[1].revents ? 0 : recvmsg(socket, &m, MSG_CMSG_CLOEXEC);
 	if (n != sizeof(*o))
 		_exit(0);
 	c = CMSG_FIRSTHDR(&m);
@@ -127,7 +131,7 @@ static size_t take_order(int socket, struct order *o, int *fds)
 	return bytes / sizeof(int);
 }
 
-static void __attribute__((noreturn)) keep(int socket)
+static void __attribute__((noreturn)) keep(int socket, int recorder)
 {
 	static struct keeper k;
 	static struct order o;
@@ -135,7 +139,7 @@ static void __attribute__((noreturn)) keep(int socket)
 	for (;;) {
 		struct answer a = {0};
 		int fds[FDS];
-		size_t count = take_order(socket, &o, fds);
+		size_t count = take_order(socket, recorder, &o, fds);
 
 		if (o.count == 0)
 			disarm(&k, o.set);
@@ -161,7 +165,7 @@ static void spare_from_oom(void)
 }
 
 /* In the new process: nothing of the recorder's stays, and no signal reaches it. */
-static void __attribute__((noreturn)) become_keeper(int socket)
+static void __attribute__((noreturn)) become_keeper(int socket, int recorder)
 {
 	sigset_t all;
 	int null;
@@ -171,16 +175,17 @@ static void __attribute__((noreturn)) become_keeper(int socket)
 	setsid();
 	prctl(PR_SET_NAME, "sp-keep");
 	socket = fcntl(socket, F_DUPFD, 10);
+	recorder = fcntl(recorder, F_DUPFD, 10);
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null >= 0)
 		null = fcntl(null, F_DUPFD, 10);
 	for (int i = 0; i < 3; i++)
 		if (null < 0 || dup2(null, i) < 0)
 			close(i);
-	if (socket < 0 || dup2(socket, 3) < 0 || syscall(__NR_close_range, 4u, ~0u, 0u))
+	if (dup2(socket, 3) < 0 || dup2(recorder, 4) < 0 || syscall(__NR_close_range, 5u, ~0u, 0u))
 		_exit(1);
 	spare_from_oom();
-	keep(3);
+	keep(3, 4);
 }
 
 /* ---- the recorder's side ---- */
@@ -188,19 +193,21 @@ static void __attribute__((noreturn)) become_keeper(int socket)
 int sp_keep_start(struct sp_keep **ret_keep)
 {
 	struct sp_keep *keep = calloc(1, sizeof(*keep));
-	int pair[2], r = 0;
+	sp_cleanup(sp_closep) int me = (int)syscall(__NR_pidfd_open, getpid(), 0);
+	int pair[2], r = me < 0 ? -errno : 0;
 
 	if (!keep)
 		return -ENOMEM;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+	if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		r = -errno;
+	if (r < 0) {
 		free(keep);
 		return r;
 	}
 	fflush(NULL);
 	keep->keeper = fork();
 	if (keep->keeper == 0)
-		become_keeper(pair[1]);
+		become_keeper(pair[1], me);
 	if (keep->keeper < 0)
 		r = -errno;
 	close(pair[1]);

@@ -51,6 +51,18 @@ def keeper_of(recorder):
     return wait_for(find, "the keeper")[0]
 
 
+def forked_of(recorder):
+    """Its children that are no other program (yet)."""
+    found = set()
+    try:
+        for child in open(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read().split():
+            if open(f"/proc/{child}/comm").read() == "sp-trace\n":
+                found.add(int(child))
+    except OSError:
+        pass
+    return found
+
+
 def is_gone(pid):
     try:
         return "\nState:\tZ" in pathlib.Path(f"/proc/{pid}/status").read_text()
@@ -151,4 +163,33 @@ def deaf(into):
     end_sums(target, ledger)
 
 
-main(put_on, taken_off, killed, stopped, deaf)
+def outlived(into):
+    """A process that the recorder has forked, and that does not end with it, keeps nothing on: here its command,
+    before it is exec'd, which takes a while."""
+    target, ledger = start_sums(into, "run", 1, 5, 0)
+    watched = Watched(target.pid)
+    for i in range(20):
+        recorder = start([SP_TRACE, "-o", into / f"out{i}", "--", SUMS, into / f"log{i}", "alone", 1, 5, 0])
+        before, both = set(), set()
+        while recorder.poll() is None and not (both and any(watched.value())):
+            time.sleep(0.004)
+            now = forked_of(recorder)
+            before, both = now, now & before
+        for child in both:
+            os.kill(child, signal.SIGSTOP)
+        recorder.kill()
+        recorder.wait()
+        check_disarmed(target)
+        held = [c for c in both if pathlib.Path(f"/proc/{c}/comm").read_text() == "sp-trace\n" and not is_gone(c)]
+        for child in both:
+            os.kill(child, signal.SIGKILL)
+        if held:
+            break
+    else:
+        check(False, "the command was always exec'd before it could be stopped")
+    watched.close()
+    ledger.go()
+    end_sums(target, ledger)
+
+
+main(put_on, taken_off, killed, stopped, deaf, outlived)
