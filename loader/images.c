@@ -20,6 +20,7 @@
 #include "loader/elf_limits.h"
 #include "loader/elfscan.h"
 #include "loader/filekey.h"
+#include "loader/procmaps.h"
 #include "loader/unwind.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/log.h"
@@ -249,22 +250,16 @@ static int arm(struct sp_images *images, struct found *f, int fd, uint32_t base,
 	return sp_bpf_arm(images->bpf, fd, probes, f->probe_count, ret_armed);
 }
 
-/* Whether the path that the process has for a file will lead others to it, too. */
+/* Whether the path of a file will lead others to it, too. */
 static uint16_t place_of(int fd, const char *path)
 {
-	struct stat of, at;
+	struct stat of;
 
 	if (fstat(fd, &of) < 0)
 		return 0;
 	if (!of.st_nlink)
 		return SP_IMAGE_DELETED;
-	if (fstatat(AT_FDCWD, path, &at, AT_NO_AUTOMOUNT) < 0)
-		return SP_IMAGE_ELSEWHERE;
-	/* overlayfs gives a file other numbers, but not other times. */
-	if (at.st_size != of.st_size || at.st_mtim.tv_sec != of.st_mtim.tv_sec ||
-	    at.st_mtim.tv_nsec != of.st_mtim.tv_nsec)
-		return SP_IMAGE_ELSEWHERE;
-	return 0;
+	return sp_procmaps_is_at(fd, path) ? 0 : SP_IMAGE_ELSEWHERE;
 }
 
 static void write_events(struct sp_images *images, struct found *f, int fd, const char *path,

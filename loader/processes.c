@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -126,6 +127,9 @@ static void add_map(struct sp_processes *p, const struct sp_mapping *m, uint32_t
 	};
 	struct stat st;
 	int fd = m->inode ? open_mapped(m) : -1;
+	char elsewhere[PATH_MAX];
+	const char *path = fd < 0 ? m->path
+				  : sp_procmaps_reach(fd, m->path, elsewhere, sizeof(elsewhere));
 
 	/* On some file systems (overlayfs, btrfs) the mapping's numbers are not those of stat(2).
 	 */
@@ -133,7 +137,7 @@ static void add_map(struct sp_processes *p, const struct sp_mapping *m, uint32_t
 		ev.device = st.st_dev;
 		ev.inode = st.st_ino;
 	}
-	sp_recorder_add_text(p->recorder, &ev.head, m->path, NULL);
+	sp_recorder_add_text(p->recorder, &ev.head, path, NULL);
 	if (p->unwind)
 		sp_unwind_map(p->unwind, number,
 			      &(struct sp_unwind_map){
@@ -150,7 +154,7 @@ static void add_map(struct sp_processes *p, const struct sp_mapping *m, uint32_t
 	if (p->batch == BATCH)
 		(void)scan_batch(p);
 	p->fds[p->batch] = fd;
-	p->paths[p->batch] = strdup(m->path);
+	p->paths[p->batch] = strdup(path);
 	p->since[p->batch] = found ? 0 : m->time;
 	if (sp_images_has_archive(p->images))
 		sp_procinfo_user(m->pid, &p->users[p->batch]);

@@ -138,6 +138,30 @@ int sp_procmaps_open(pid_t pid, const struct sp_procmap *map, int *ret_fd)
 	return open_checked(map->path, map, ret_fd) == 0 ? 0 : -ENOENT;
 }
 
+bool sp_procmaps_is_at(int fd, const char *path)
+{
+	struct stat of, at;
+
+	return fstat(fd, &of) == 0 && fstatat(AT_FDCWD, path, &at, AT_NO_AUTOMOUNT) == 0 &&
+	       at.st_size == of.st_size && at.st_mtim.tv_sec == of.st_mtim.tv_sec &&
+	       at.st_mtim.tv_nsec == of.st_mtim.tv_nsec;
+}
+
+const char *sp_procmaps_reach(int fd, const char *path, char *buffer, size_t size)
+{
+	char self[32];
+	ssize_t n;
+
+	if (sp_procmaps_is_at(fd, path))
+		return path;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	n = readlink(self, buffer, size);
+	if (n <= 0 || (size_t)n >= size)
+		return path;
+	buffer[n] = 0;
+	return sp_procmaps_is_at(fd, buffer) ? buffer : path;
+}
+
 int sp_procmaps_open_exe(pid_t pid, int *ret_fd)
 {
 	char path[32];

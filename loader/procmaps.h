@@ -6,6 +6,7 @@
 #define SP_LOADER_PROCMAPS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -37,6 +38,14 @@ int sp_procmaps_read(pid_t pid, sp_procmap_cb cb, void *arg);
  * by its path inside the process's root. Only regular files. -ENOENT: it is not to be had (deleted,
  * replaced, without the rights). Nothing is opened that could have a side effect, like a device. */
 int sp_procmaps_open(pid_t pid, const struct sp_procmap *map, int *ret_fd);
+
+/* Whether @path leads us to the open file @fd: there its size and time are, since overlayfs gives a
+ * file other numbers. */
+bool sp_procmaps_is_at(int fd, const char *path);
+
+/* A path that leads us to the open file @fd, which its process knows as @path: in a chroot another
+ * one. @path if there is none, or if it does. @buffer: where another one may be put. */
+const char *sp_procmaps_reach(int fd, const char *path, char *buffer, size_t size);
 
 /* Opens the program of a process in the same way. */
 int sp_procmaps_open_exe(pid_t pid, int *ret_fd);

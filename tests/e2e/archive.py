@@ -112,4 +112,23 @@ def container(into):
     contains(names(into / "with"), "own_work")
 
 
-main(kernel, gone, container)
+def changed_root(into):
+    """Its files are here, too, under other paths than it knows: no copies are needed."""
+    root = into / "root"
+    (root / "opt").mkdir(parents=True)
+    (root / "dev").mkdir()
+    (root / "dev/zero").touch()
+    program = build(into)
+    for file in re.findall(r"(/\S+) \(0x", good(["ldd", program]).stdout):
+        (root / file[1:]).parent.mkdir(parents=True, exist_ok=True)
+        good(["cp", file, root / file[1:]])  # newer than the one here of the same name
+    os.rename(program, root / "opt/inner_program")
+    done = trace("-F", 1999, "-o", into / "out", "--", "chroot", root, "/opt/inner_program")
+    equal(done.returncode, 0, done.stderr)
+    contains(names(into / "out"), "own_work")
+    paths = {one["path"] for one in profile(into / "out")["modules"]}
+    check(str(root / "opt/inner_program") in paths, f"modules: {paths}")
+    check(any(path.startswith(f"{root}/") and "libc.so" in path for path in paths), f"modules: {paths}")
+
+
+main(kernel, gone, container, changed_root)
