@@ -103,16 +103,18 @@ static void once(struct counts *c)
 static void *stay(void *arg)
 {
 	struct counts *c = arg;
-	double next = now();
+	double next = now(), rest;
 
 	while (next < until) {
 		for (int i = 0; i < rate * ROUND_MS / 1000 / 4; i++)
 			once(c);
+		/* The clock is read once: a rest that has become negative would last an hour. */
 		next += ROUND_MS / 1000.0;
-		if (next > now())
-			usleep((useconds_t)((next - now()) * 1e6));
+		rest = next - now();
+		if (rest > 0)
+			usleep((useconds_t)(rest * 1e6));
 		else
-			next = now();
+			next -= rest;
 	}
 	return NULL;
 }

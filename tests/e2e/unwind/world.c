@@ -54,6 +54,7 @@ struct lab {
 	uint64_t here;
 	const struct world *world;
 	struct world_sample *sample;
+	unsigned passed_over;
 	bool any_address, want_copy, done;
 };
 
@@ -102,6 +103,8 @@ static void on_sample(struct lab *lab, const struct sp_ev_sample *ev)
 		return;
 	if ((ev->pid == (uint32_t)lab->pid) == (spin == WORLD_FORK) ||
 	    (ev->process == lab->process) == (spin == WORLD_FORK || spin == WORLD_EXEC))
+		return;
+	if (lab->passed_over++ < lab->world->pass_over)
 		return;
 	s->ev = *ev;
 	memcpy(s->stack, ev + 1, ev->tail_bytes);
@@ -306,6 +309,7 @@ bool lab_run(struct lab *lab, const struct world *w, struct world_sample *ret_sa
 	if (pipe2(go, O_CLOEXEC))
 		return false;
 	lab->process = 0;
+	lab->passed_over = 0;
 	lab->done = false;
 	lab->here = world_here(w);
 	lab->world = w;

@@ -17,7 +17,9 @@
 #include "formats/wire.h"
 #include "loader/bpf.h"
 
-#define WORLD_STACK 0x100000000000ull /* its words; nothing is mapped below or above */
+/* Its words; nothing is mapped below or above, nor is it the address sanitizer's, whose shadow ends
+ * soon after 2^44. */
+#define WORLD_STACK 0x300000000000ull
 #define WORLD_STACK_WORDS 8192
 #define WORLD_CODE 0x200000000000ull
 #define WORLD_FUNCTIONS 64
@@ -47,6 +49,7 @@ struct world {
 	uint32_t before_row; /* function 0's first row begins so many bytes behind its address */
 	unsigned second; /* if not 0: from its very address on it has the rule of this function */
 	enum world_spin spin;
+	unsigned pass_over; /* so many samples are not looked at */
 	bool in_kernel; /* a sample in the kernel is wanted, not one in user space */
 };
 
