@@ -82,15 +82,16 @@ def split_tail(profile, stamps, rows, until, tid):
 
 def split_before(profile, stamps, rows, tid):
     """Rows without the calls that began before the recording, and {slot: row} of those: they must be calls
-    that were open then, and end where their stamps say."""
+    that were open then, and end where their stamps say. Begins are seen from the first recorded one on."""
     is_before = profile.flags[rows] & 32 != 0
+    seen = profile.start[rows[~is_before]].min(initial=np.iinfo(np.int64).max)
     found = {}
     for row in rows[is_before]:
         end = int(profile.end[row])
         slots = np.flatnonzero((stamps["before_end"] <= end) & (end <= stamps["after_end"]))
         name = profile.names[profile.region[row]]
         if check(len(slots) == 1 and NAMES[int(stamps["region"][slots[0]])] == name and
-                 stamps["after_begin"][slots[0]] < profile.start[row] + 10**9,
+                 stamps["before_begin"][slots[0]] < seen,
                  f"thread {tid}: {name}, begun before the recording, ends at {end}, as no call of the program does"):
             found[int(slots[0])] = row
     return rows[~is_before], found
