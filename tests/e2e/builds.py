@@ -6,7 +6,8 @@ import shutil
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import SOURCE, check, equal, good, lost, main, need_root, need_scope_profiler, need_tool, run, trace
+from e2e import (EMULATED, SOURCE, check, equal, everywhere, good, lost, main, need_root, need_scope_profiler,
+                 need_tool, run, scaled, trace)
 
 need_root()
 need_scope_profiler()
@@ -43,16 +44,18 @@ def can_link(into, build):
     return run([*build, into / "empty.c", "-o", into / "empty"]).returncode == 0 and run([into / "empty"]).returncode == 0
 
 
+@everywhere
 def builds(into):
     done = 0
-    for i, build in enumerate(BUILDS):
+    chosen = BUILDS[::{"": 1, "full": 4, "short": 16}[EMULATED]]  # compilers are slow there
+    for i, build in enumerate(chosen):
         name = " ".join(build)
         if not can_link(into, build):
             print(f"not here: {name}")
             continue
         program = into / f"calls{i}"
         good([*build, "-g", f"-I{SOURCE}", "-D_GNU_SOURCE", HERE / "calls.c", "-o", program, "-pthread"])
-        traced = trace("-F", 99, "-o", into / f"out{i}", "--", program, into / "log", 2, 5000, 3)
+        traced = trace("-F", 99, "-o", into / f"out{i}", "--", program, into / "log", 2, scaled(5000, least=1000), 3)
         if not equal(traced.returncode, 0, f"status of {name}: {traced.stderr}"):
             continue
         equal(lost(traced.stderr), 0, f"losses of {name}")
@@ -62,7 +65,7 @@ def builds(into):
         for lane in range(2):
             compare_lane(profile, log, lane)
         done += 1
-    check(done >= 5, f"only {done} builds could be made here")
+    check(done >= max(len(chosen) // 3, 1), f"only {done} builds could be made here")
 
 
 main(builds)

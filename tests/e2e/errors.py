@@ -10,8 +10,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (BIN, PROGRAMS, SP_TRACE, check, contains, equal, files, main, need_root, need_scope_profiler, run,
-                 start, trace)
+from e2e import (BIN, PROGRAMS, SP_TRACE, check, contains, equal, everywhere, files, main, need_root,
+                 need_scope_profiler, run, start, trace)
 
 need_root()
 need_scope_profiler()
@@ -140,6 +140,7 @@ def listing(into):
     contains(done.stderr, str(gone.pid))
 
 
+@everywhere
 def damaged(into):
     """A program whose notes are nonsense runs as it would untraced, and its user is told."""
     data = bytearray(FAMILY.read_bytes())

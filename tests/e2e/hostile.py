@@ -11,8 +11,8 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, files, main, need_root, need_scope_profiler,
-                 need_tool, run, trace)
+from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, everywhere, files, main, need_root,
+                 need_scope_profiler, need_tool, run, trace)
 
 need_root()
 need_scope_profiler()
@@ -70,6 +70,7 @@ def audited(into):
     equal(profile.count().get("audited"), 3, f"calls: {done.stderr}")
 
 
+@everywhere
 def half_ended(into):
     """Processes and threads that have ended already do not end once more: the recording ends without them."""
     for play in ("zombie", "leaderless"):

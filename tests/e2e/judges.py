@@ -11,8 +11,8 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (BIN, PROGRAMS, SANITIZED, check, equal, finish, good, main, need_root, need_scope_profiler, recorded, report,
-                 run, scaled, semaphores, start, start_trace, trace, wait_for)
+from e2e import (BIN, PROGRAMS, SANITIZED, check, equal, everywhere, finish, good, main, need_root,
+                 need_scope_profiler, recorded, report, run, scaled, semaphores, start, start_trace, trace, wait_for)
 
 need_root()
 need_scope_profiler()
@@ -63,7 +63,7 @@ def compare_numbers(results, summary, extra):
 
 
 def scope_profiler_reads(into):
-    done = trace("-F", 499, "--formats", "h5,sps,spt", "-o", into / "out", "--", HEAT, "-n", 500, "-s", 600)
+    done = trace("-F", 499, "--formats", "h5,sps,spt", "-o", into / "out", "--", HEAT, "-n", scaled(500, least=100), "-s", 600)
     equal(done.returncode, 0, "status")
     summary = report("summary", into / "out")
     equal(summary["calls"], recorded(done.stderr)[0], "calls")
@@ -102,7 +102,7 @@ def pictures(into):
 
 def samples(into):
     """Its line profile of the .sps file has the samples that sp-report counts, region by region."""
-    done = trace("-F", 997, "-o", into / "out", "--", HEAT, "-n", 800, "-s", 500)
+    done = trace("-F", 997, "-o", into / "out", "--", HEAT, "-n", scaled(800, least=200), "-s", 500)
     equal(done.returncode, 0, "status")
     file = native_samples.read_samples(into / "out/heat_rank00000.sps")
     equal(sum(Profile(into / "out/heat_rank00000.h5").samples().values()), file.ticks, "ticks")
@@ -126,6 +126,7 @@ def plain_names(counts):
     return {text(name): count for name, count in (counts or {}).items()}
 
 
+@everywhere
 def bpftrace_counts(into):
     """bpftrace, sp-trace and the program itself count the same calls of one run."""
     if not have("bpftrace"):

@@ -5,7 +5,7 @@ import collections
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import PROGRAMS, check, equal, good, lost, main, need_root, need_scope_profiler, trace
+from e2e import PROGRAMS, check, equal, everywhere, good, lost, main, need_root, need_scope_profiler, trace
 
 need_root()
 need_scope_profiler()
@@ -30,6 +30,7 @@ def inside(profile, name):
                                     if profile.names[r] == name))
 
 
+@everywhere
 def cxx(into):
     profile = record(into, "cxx")
     wanted = {"static initialisation": 1, "static destruction": 1, "square": 1, "area": 100, "template": 201,

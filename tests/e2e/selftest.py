@@ -13,8 +13,8 @@ import shutil
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (BIN, PROGRAMS, SOURCE, check, contains, equal, finish, good, lost, main, need_root,
-                 need_scope_profiler, run, skip, start, wait_for, wait_said)
+from e2e import (BIN, EMULATED, PROGRAMS, SOURCE, check, contains, equal, everywhere, finish, good, lost, main, need_root,
+                 need_scope_profiler, run, scaled, skip, start, wait_for, wait_said)
 
 need_root()
 need_scope_profiler()
@@ -26,7 +26,7 @@ from stamps import Log, compare_lane, ready
 sys.path.insert(0, str(SOURCE / "tests/usdt"))
 import elf
 
-CALLS = 4000  # a thread
+CALLS = scaled(4000, least=1000)  # a thread
 FAST, SLOW = "5-byte nop", "1-byte nop"
 
 
@@ -111,9 +111,10 @@ def corrupts(into):
               "results were wrong")
 
 
+@everywhere
 def refuses(into):
     recording(into, installation(into), fault(into, "refuse"), SLOW, "refuses a probe on the 5-byte nop",
-              "Invalid argument")
+              "Invalid argument", once=EMULATED == "short")
     contains((into / "faults").read_text(), "refuse")
 
 

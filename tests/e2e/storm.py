@@ -12,8 +12,8 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "lib"))
-from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, finish, good, lost, main, need_root,
-                 need_scope_profiler, recorded, report, run, start, wait_for)
+from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, everywhere, finish, good, lost, main,
+                 need_root, need_scope_profiler, recorded, report, run, scaled, start, wait_for)
 
 need_root()
 need_scope_profiler()
@@ -100,9 +100,10 @@ def reports(into, total):
     contains(good([SP_REPORT, "summary", into / "out"]).stdout, "missing", f"{told['regions'][0]['lost_calls']:,} calls")
 
 
+@everywhere
 def pinned(into):
     """Threads that stay on their CPUs: exact for each CPU."""
-    said, profile, fired = storm(into, 4, 20_000, "pinned")
+    said, profile, fired = storm(into, 4, scaled(20_000, least=4_000), "pinned")
     total = sum(fired.values())
     print(f"{recorded(said)[0]:,} recorded, {lost(said):,} lost of {total:,}; {len(gaps(profile))} gaps")
     check(lost(said) > total / 2, "most was to be lost")
@@ -122,7 +123,7 @@ def pinned(into):
 
 def free(into):
     """Threads that the scheduler moves about."""
-    said, profile, fired = storm(into, 8, 8_000, "free")
+    said, profile, fired = storm(into, 8, scaled(8_000, least=1_500), "free")
     check(lost(said) > 0, "nothing was lost")
     equal(recorded(said)[0] + lost(said), sum(fired.values()), "recorded and lost")
     equal(dict(add_up(profile)), {(tid, region): n for (tid, _, region), n in fired.items()},
@@ -131,7 +132,7 @@ def free(into):
 
 def deep(into):
     """Calls beyond the depth that is kept are told apart from those that found no room."""
-    said, profile, fired = storm(into, 2, 4_000, "pinned", "deep")
+    said, profile, fired = storm(into, 2, scaled(4_000, least=1_000), "pinned", "deep")
     equal(recorded(said)[0] + lost(said), sum(fired.values()), "recorded and lost")
     beyond = sum(g[4] for g in gaps(profile) if g[0] == "nested too deeply")
     equal(beyond, sum(n for (_, _, region), n in fired.items() if region == "deep") * (100 - DEPTH) // 100,
@@ -154,7 +155,7 @@ def names(into):
 
 def storage(into):
     """The kernel has no memory for any thread's open regions: nothing is recorded, and all of it is counted."""
-    said, profile, fired = storm(into / "none", 3, 3_000, "free", INJECT_BPF_OCCUPY="near_stacks",
+    said, profile, fired = storm(into / "none", 3, scaled(3_000, least=600), "free", INJECT_BPF_OCCUPY="near_stacks",
                                  INJECT_BPF_REFUSE="far_stacks")
     refused = [g for g in gaps(profile) if g[0] == "no task storage"]
     check(refused and all(g[1] >= 0 and g[2] is not None for g in refused), f"gaps: {gaps(profile)[:3]}")
@@ -169,7 +170,7 @@ def storage(into):
         by_thread[tid] -= count
     equal(set(by_thread.values()), {0}, "by thread")
     # With memory, but nowhere else: all of it is there.
-    said, profile, fired = storm(into / "far", 3, 3_000, "free", INJECT_BPF_OCCUPY="near_stacks")
+    said, profile, fired = storm(into / "far", 3, scaled(3_000, least=600), "free", INJECT_BPF_OCCUPY="near_stacks")
     equal(recorded(said)[0] + lost(said), sum(fired.values()), "recorded and lost")
     check(not any(g[0] == "no task storage" for g in gaps(profile)), "no storage is lacking")
 
@@ -189,7 +190,7 @@ def control(into):
 def samples(into):
     """A ring of samples of one page: those that did not fit while the recorder was stopped have a
     thread, a region and a CPU."""
-    said, profile, _ = storm(into, 2, 120_000, "pinned", options=("-F", 4999, "--sample-ring-size", "4K"), stopped=0.5)
+    said, profile, _ = storm(into, 2, scaled(120_000, least=30_000), "pinned", options=("-F", 4999, "--sample-ring-size", "4K"), stopped=0.5)
     full = [g for g in gaps(profile) if g[0] == "sample ring full"]
     check(full and all(g[1] >= 0 and g[2] is not None for g in full), f"lost samples: {full[:3]}")
     told = report("summary", into / "out")

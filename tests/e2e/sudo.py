@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, files, good, main, need_root,
+from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, everywhere, files, good, main, need_root,
                  need_scope_profiler, need_tool, run)
 
 need_root()
@@ -86,6 +86,7 @@ def as_the_user(into):
         equal(profile.metadata["user"], USER, "user in the file")
 
 
+@everywhere
 def as_root(into):
     with User() as user:
         done = user.trace("--as-root", "-o", user.home / "out", "--", "sh", "-c", f"id -u; {user.programs}/family exit 0")

@@ -10,8 +10,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (BIN, PROGRAMS, check, contains, equal, finish, main, need_root, need_tool, run, start,
-                 start_trace, trace)
+from e2e import (BIN, EMULATED, PROGRAMS, SLOWER, check, contains, equal, everywhere, finish, main, need_root,
+                 need_tool, real_time, run, start, start_trace, trace)
 from unwinding import COMPLETE, Stacks
 
 need_root()
@@ -39,6 +39,11 @@ def ends_well(names, last):
     return names[-1] == "_start" if last == "main" else names[-3] == last
 
 
+def mostly(share):
+    """Of the stacks. Tables come late on an emulated machine, where they take a second instead of a millisecond."""
+    return share / 2 if EMULATED else share
+
+
 def judge(stacks, said, chain, least=100, share=0.9, working=0.85, wrong_share=0.001,
           settled=True):
     """Stacks are whole as they say, as sp-trace says, and by their names: they end with the chain, then
@@ -48,13 +53,14 @@ def judge(stacks, said, chain, least=100, share=0.9, working=0.85, wrong_share=0
     `wrong_share`: of stacks that say that they are whole and are not."""
     user = stacks.user()
     check(len(user) >= least, f"only {len(user)} samples")
-    check(stacks.complete() >= share, f"only {stacks.complete():.2%} are complete: {stacks.ends()}")
-    late = stacks.settled(0.1)
-    check(not settled or late and stacks.complete(late) >= 0.995, f"of {len(late)} settled ones only "
-          f"{stacks.complete(late):.2%} are complete: {[s for s in late if s['stack_end'] != COMPLETE][:3]}")
+    check(stacks.complete() >= mostly(share), f"only {stacks.complete():.2%} are complete: {stacks.ends()}")
+    late = stacks.settled(0.1 * SLOWER)
+    if settled and (late or not EMULATED):
+        check(late and stacks.complete(late) >= 0.995, f"of {len(late)} settled ones only {stacks.complete(late):.2%} "
+              f"are complete: {[s for s in late if s['stack_end'] != COMPLETE][:3]}")
     inside = [(s, stacks.names(s)) for s in user if s["stack_end"] == COMPLETE]
     names = [n for _, n in inside if "work" in n or "compare" in n]
-    check(len(names) >= working * len(user), f"{len(names)} of {len(user)} samples are in work")
+    check(len(names) >= mostly(working) * len(user), f"{len(names)} of {len(user)} samples are in work")
     wrong = [n for n in names if not has_chain(n, chain) or not ends_well(n, chain[-1])]
     check(len(wrong) <= wrong_share * len(names), f"{len(wrong)} of {len(names)} lack callers, such as {wrong[:3]}")
     shown = re.search(r"stacks: ([\d.]+) % complete", said)
@@ -67,8 +73,9 @@ def judge(stacks, said, chain, least=100, share=0.9, working=0.85, wrong_share=0
     check(all(s["stack_end"] in LATE for s in user if s["copied"]), "a stack that is whole was copied")
 
 
+@everywhere
 def plain(into):
-    said = record(into, UNWOUND, "work", 4, options=["-v"])
+    said = record(into, UNWOUND, "work", 2 if EMULATED else 4, options=["-v"])
     stacks = Stacks(into / "out")
     judge(stacks, said, [*CHAIN, "main"])
     contains(said, "unwind table of [vdso]", f"unwind table of {UNWOUND}", "unwind tables: ")
@@ -84,6 +91,7 @@ def plain(into):
     equal(len(tables), len(list(stacks.of("unwind_table"))), "each image has one table")
 
 
+@real_time
 def short(into):
     """What a program of half a second loses while it is new."""
     shares = []
@@ -106,10 +114,10 @@ def creates(into):
     stacks = Stacks(into / "out")
     user = stacks.user()
     check(len(user) >= 100, f"only {len(user)} samples")
-    check(stacks.complete() >= 0.97, f"only {stacks.complete():.2%} are complete: {stacks.ends()}; {said}")
+    check(stacks.complete() >= mostly(0.97), f"only {stacks.complete():.2%} are complete: {stacks.ends()}; {said}")
     # Of the second function, where both are stripped: in the kernel's part of clone().
     creating = [n for n in map(stacks.names, user) if has_chain(n, ["make_threads", *CHAIN[:1]]) and "main" in n]
-    check(len(creating) >= 0.3 * len(user), f"{len(creating)} of {len(user)} are whole, and make threads")
+    check(len(creating) >= mostly(0.3) * len(user), f"{len(creating)} of {len(user)} are whole, and make threads")
     # By copies: threads that are ending, whose stacks are gone, are not stacks that lack callers.
     done = trace("-F", "997", "--stacks", "dwarf", "-o", into / "dwarf", "--", UNWOUND, "create", 2)
     shown = re.search(r"sp-report: .* samples.*; stacks ([\d.]+) % complete", done.stderr)
@@ -139,6 +147,7 @@ def shell(into):
     judge(stacks, said, [*CHAIN, "main"])
 
 
+@real_time
 def reloads(into):
     """Two libraries at one place in turn, twenty times a second. The kernel does not tell of unmapping, so
     until the recorder has heard of the new one, which takes 0.1 ms where it gets a CPU at once, the table of
@@ -160,9 +169,9 @@ def made_code(into):
     stacks = Stacks(into / "out")
     user = stacks.user()
     names = [stacks.names(s) for s in user if s["stack_end"] == COMPLETE]
-    check(stacks.complete() >= 0.98, f"{stacks.complete():.2%} complete: {stacks.ends()}, {said}")
+    check(stacks.complete() >= mostly(0.98), f"{stacks.complete():.2%} complete: {stacks.ends()}, {said}")
     whole = [n for n in names if "work" in n and has_chain(n, ["use_made", *CHAIN, "run_made", "main"])]
-    check(len(whole) >= 0.9 * len(user), f"{len(whole)} of {len(user)} go through the made code: {names[:2]}")
+    check(len(whole) >= mostly(0.9) * len(user), f"{len(whole)} of {len(user)} go through the made code: {names[:2]}")
 
 
 def attach(into):
@@ -245,7 +254,7 @@ def cxx(into):
         return
     said = record(into, program, 3)
     stacks = Stacks(into / "out")
-    check(stacks.complete() >= 0.99, f"only {stacks.complete():.2%} are complete: {stacks.ends()}; {said}")
+    check(stacks.complete() >= mostly(0.99), f"only {stacks.complete():.2%} are complete: {stacks.ends()}; {said}")
     names = [stacks.names(s) for s in stacks.user() if s["stack_end"] == COMPLETE]
     whole = [n for n in names if has_chain(n, ["_ZN7Thrower6methodEd", "_Z3runR4Based", "main"])]
     check(len(whole) >= 0.97 * len(names), f"{len(whole)} of {len(names)} reach main: "

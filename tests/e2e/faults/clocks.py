@@ -12,7 +12,7 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
-from e2e import (PROGRAMS, SP_TRACE, check, contains, equal, finish, good, lost, main, need_root,
+from e2e import (PROGRAMS, SP_TRACE, check, contains, equal, everywhere, finish, good, lost, main, need_root,
                  need_scope_profiler, run, start, start_trace, stop_trace, trace, wait_for)
 
 need_root()
@@ -38,6 +38,7 @@ def check_times(profile, begin, end):
     check(begin < start_ns < stop_ns < end, f"recorded from {start_ns} to {stop_ns}, between {begin} and {end}")
 
 
+@everywhere
 def wall_clock(into):
     """An hour forward and back at once, for all; and an hour forward to stay, for the recorder."""
     hour = into / "hour"

@@ -13,7 +13,7 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
-from e2e import (SP_REPORT, SP_TRACE, check, contains, equal, files, finish, good, main, need_root,
+from e2e import (SP_REPORT, SP_TRACE, check, contains, equal, everywhere, files, finish, good, main, need_root,
                  need_scope_profiler, run, start, start_trace, stop_trace, trace, wait_for, wait_said)
 
 need_root()
@@ -80,6 +80,7 @@ def check_saved(into, journal, ledger):
     return profile, done.stderr
 
 
+@everywhere
 def full(into):
     """Disk full while recording, then space is made."""
     with tmpfs(into, "640k") as disk:

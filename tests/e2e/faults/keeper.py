@@ -10,8 +10,8 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
-from e2e import (SOURCE, SP_TRACE, check, contains, equal, files, finish, main, need_root, need_scope_profiler, run,
-                 scaled, start, start_trace, stop_trace, wait_for)
+from e2e import (SOURCE, SP_TRACE, check, contains, equal, everywhere, files, finish, main, need_root,
+                 need_scope_profiler, run, scaled, start, start_trace, stop_trace, wait_for)
 
 need_root()
 need_scope_profiler()
@@ -120,6 +120,7 @@ def taken_off(into):
     disperse(targets)
 
 
+@everywhere
 def killed(into):
     """Without it nothing is recorded, so the recording ends, with what there is, and says so."""
     target, ledger = start_sums(into, "run", 2, 0, 1000)

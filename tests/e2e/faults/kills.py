@@ -11,8 +11,8 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
-from e2e import (SP_REPORT, SP_TRACE, check, contains, equal, files, finish, main, need_root, need_scope_profiler,
-                 run, semaphores, start, start_trace, stop_trace, wait_for)
+from e2e import (EMULATED, SP_REPORT, SP_TRACE, check, contains, equal, everywhere, files, finish, main, need_root,
+                 need_scope_profiler, run, scaled, semaphores, start, start_trace, stop_trace, wait_for)
 
 need_root()
 need_scope_profiler()
@@ -21,7 +21,8 @@ from recording import Profile
 from sums import SUMS, ZERO, check_disarmed, check_sums, end_sums, start_sums, wait_ledger
 
 FULL = bool(os.environ.get("SP_TEST_FULL"))
-KILLS = 200 if FULL else 20
+KILLS = scaled(200 if FULL else 20, least=6 if EMULATED != "short" else 2)
+SECONDS = 6.0 if EMULATED else 1.0  # in which one that starts a command is killed
 THREADS = 3
 OPTIONS = [["-F", "997"], ["-F", "0"], ["--breakpoints"], ["-F", "499", "--stacks", "dwarf,1024"], ["-F", "99", "-k"]]
 
@@ -79,6 +80,7 @@ def check_recovered(into, most):
     return len(calls)
 
 
+@everywhere
 def attached(into):
     """A program that runs through all of them."""
     seed = os.environ.get("SP_SEED") or str(time.time_ns())
@@ -99,7 +101,7 @@ def attached(into):
         most = ledger.entered() - before + 4 * THREADS
         check_disarmed(target)
         total += check_recovered(into / str(i), most)
-    check(total > 20 * KILLS, f"{total} calls in all: most recorders were killed before they recorded")
+    check(total > scaled(20 * KILLS), f"{total} calls in all: most recorders were killed before they recorded")
     print(f"{KILLS} kills, {total} calls recovered")
     end_sums(target, ledger)
 
@@ -111,7 +113,7 @@ def launched(into):
         (into / str(i)).mkdir()
         path = into / str(i) / "ledger"
         recorder = start([SP_TRACE, "-F", "997", "-o", into / str(i) / "out", "--", SUMS, path, "run", "2", "100", "2000"])
-        time.sleep(0.1 * (1 + i % 10) if i else 0)
+        time.sleep(SECONDS * (1 + i % 10) / 10 if i else 0)
         if i % 2:
             wait_ledger(path).go()
             time.sleep(0.1)

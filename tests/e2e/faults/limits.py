@@ -12,8 +12,8 @@ import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
 import cgroup
-from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, files, finish, good, main, need_root,
-                 need_scope_profiler, run, start, trace, wait_for, wait_said)
+from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, everywhere, files, finish, good, main,
+                 need_root, need_scope_profiler, run, start, trace, wait_for, wait_said)
 
 need_root()
 need_scope_profiler()
@@ -109,6 +109,7 @@ def address_space(into):
     check({"refused"} <= set(outcomes), f"outcomes of limits of address space: {outcomes}")
 
 
+@everywhere
 def file_size(into):
     """RLIMIT_FSIZE: as a full disk, and no SIGXFSZ."""
     done = run(["prlimit", "--fsize=300000", SP_TRACE, "-F", 0, "--keep-journal", "-o", into / "out", "--", SUMS,

@@ -8,7 +8,7 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
-from e2e import (PROGRAMS, SP_TRACE, check, contains, equal, finish, good, lost, main, need_root,
+from e2e import (PROGRAMS, SP_TRACE, check, contains, equal, everywhere, finish, good, lost, main, need_root,
                  need_scope_profiler, start, start_trace, stop_trace, tracee_pid, wait_for)
 
 need_root()
@@ -48,6 +48,7 @@ def killed(into):
     end_sums(target, ledger)
 
 
+@everywhere
 def command_killed(into):
     recorder = start([SP_TRACE, "-o", into / "out", "--", SUMS, into / "ledger", "run", "2", "0", "100"])
     ledger = wait_ledger(into / "ledger")

@@ -10,8 +10,8 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
-from e2e import (check, contains, equal, finish, lost, main, need_root, need_scope_profiler, recorded, semaphores,
-                 start_trace, stop_trace, wait_for)
+from e2e import (check, contains, equal, everywhere, finish, lost, main, need_root, need_scope_profiler, recorded,
+                 semaphores, start_trace, stop_trace, wait_for)
 
 need_root()
 need_scope_profiler()
@@ -108,6 +108,7 @@ def stopped(into):
     end_sums(children, family)
 
 
+@everywhere
 def stopped_alone(into):
     """The same without children: to the call."""
     target, ledger = start_sums(into, "run", 2, 0, 0)

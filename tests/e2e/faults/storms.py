@@ -9,8 +9,8 @@ import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
 import cgroup
-from e2e import (SP_TRACE, check, contains, equal, finish, lost, main, need_root, need_scope_profiler, run, start,
-                 start_trace, stop_trace, trace, wait_for)
+from e2e import (SP_TRACE, check, contains, equal, everywhere, finish, lost, main, need_root, need_scope_profiler,
+                 run, scaled, start, start_trace, stop_trace, trace, wait_for)
 
 need_root()
 need_scope_profiler()
@@ -18,10 +18,11 @@ from recording import Profile
 from sums import SUMS, Ledger, check_disarmed, check_exact, check_sums, end_sums, losses, start_sums
 
 FULL = bool(os.environ.get("SP_TEST_FULL"))
-THREADS = 10_000 if FULL else 1_500
-PROCESSES = 1_000 if FULL else 150
+THREADS = scaled(10_000 if FULL else 1_500, least=300)
+PROCESSES = scaled(1_000 if FULL else 150, least=50)
 
 
+@everywhere
 def threads(into):
     """All alive at once, each with calls."""
     target, ledger = start_sums(into, "storm", THREADS, 3)

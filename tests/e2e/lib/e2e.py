@@ -68,8 +68,18 @@ def short(value):
 
 # ---- requirements ----
 
+def left_out(what):
+    """For the list that tests/vm/run prints at its end."""
+    path = os.environ.get("SP_TEST_LEFT_OUT")
+    if path:
+        name = pathlib.Path(sys.argv[0]).resolve().relative_to(pathlib.Path(__file__).resolve().parents[1])
+        with open(path, "a") as file:
+            file.write(f"e2e/{name.with_suffix('')}: {what}\n")
+
+
 def skip(why):
     """Ends the test. Where everything must be there, that is a failure."""
+    left_out(why)
     if os.environ.get("CI") == "true":
         sys.exit(f"FAILED: this test cannot be skipped under CI=true: {why}")
     print(f"skipped: {why}")
@@ -100,9 +110,9 @@ def need_scope_profiler():
         os.execv(python, [python, *sys.argv])
 
 
-def scaled(count):
+def scaled(count, least=1):
     """So many where programs run at a machine's speed; fewer where that is emulated."""
-    return max(count // SLOWER, 1)
+    return max(count // SLOWER, min(least, count))
 
 
 def real_time(test):
@@ -126,6 +136,9 @@ def _runs_here(test):
 def main(*tests):
     """Runs the functions, or those of them that the command line names, each in a directory of its own."""
     wanted = sys.argv[1:]
+    for test in tests:
+        if EMULATED and hasattr(test, "real_time") and not wanted:
+            left_out(f"{test.__name__}: judges a machine's speed")
     tests = [t for t in tests if wanted or _runs_here(t)]
     base = WORK / pathlib.Path(sys.argv[0]).stem
     shutil.rmtree(base, ignore_errors=True)

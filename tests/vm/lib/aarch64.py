@@ -7,7 +7,7 @@ import subprocess
 
 import packages
 import sysroot
-from machine import Machine, quote
+from machine import Machine
 from packages import Error, Missing
 
 TRIPLET = "aarch64-linux-gnu"
@@ -39,8 +39,7 @@ def machine(store, project, chosen, command):
     kernel = packages.kernel(store, KERNEL, "arm64")
     root = sysroot.sysroot(store, RELEASE, "arm64", TRIPLET)
     chosen.build = build(project, root)
-    text = command(chosen, {"SP_SCOPE_PROFILER_PYTHON": "/usr/bin/python3", "PATH": "/usr/sbin:/usr/bin"})
-    if not chosen.shell:
-        text += f" -E {quote('^e2e/(' + LEFT_OUT + ')')}"
+    text = command(chosen, {"SP_SCOPE_PROFILER_PYTHON": "/usr/bin/python3", "PATH": "/usr/sbin:/usr/bin"},
+                   f"^e2e/({LEFT_OUT})")
     return Machine("Linux of arm64", "arm64", kernel, text, chosen.timeout, pathlib.Path(root) / "usr/bin/busybox",
                    root, project)
