@@ -30,6 +30,12 @@
 #define DEADLINE_NS 10000000000u /* for all of it; it takes 50 ms, on an emulated machine 2 s */
 #define PATCHED 0xe8		 /* a call: the kernel took the fast path */
 
+#ifdef __x86_64__
+#define HAS_FAST_PLACE 1
+#else
+#define HAS_FAST_PLACE 0 /* the stub is a nop and a return */
+#endif
+
 /* Where an attempt broke off. */
 enum failure {
 	FAIL_NONE,
@@ -324,6 +330,7 @@ static void take_page(const char *text, uint8_t *bytes)
 int sp_selftest_run(struct sp_bpf *bpf, bool try_fast, struct sp_selftest *ret_result)
 {
 	struct sp_selftest result = {0};
+	const char *why_not = NULL; /* it is not tried */
 	struct outcome o;
 	struct sp_error err = {0};
 	sp_cleanup(sp_closep) int helper = -1;
@@ -333,16 +340,20 @@ int sp_selftest_run(struct sp_bpf *bpf, bool try_fast, struct sp_selftest *ret_r
 		sp_log_error("%s", err.text);
 		return r;
 	}
-	if (try_fast)
+	if (!try_fast)
+		why_not = "--breakpoints";
+	else if (!HAS_FAST_PLACE)
+		why_not = "this architecture has no faster way";
+	else
 		r = attempt(bpf, helper, true, &o, &result.images);
-	if (try_fast && r == 0 && is_good(&o) && o.byte == PATCHED) {
+	if (!why_not && r == 0 && is_good(&o) && o.byte == PATCHED) {
 		result.fast = true;
 		take_page(o.page, result.trampoline);
 	} else {
-		if (try_fast)
-			explain(result.reason, sizeof(result.reason), r, &o);
+		if (why_not)
+			snprintf(result.reason, sizeof(result.reason), "%s", why_not);
 		else
-			snprintf(result.reason, sizeof(result.reason), "--breakpoints");
+			explain(result.reason, sizeof(result.reason), r, &o);
 		sp_images_free(result.images);
 		result.images = NULL;
 		r = attempt(bpf, helper, false, &o, &result.images);
