@@ -8,7 +8,7 @@ import re
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import SP_REPORT, check, contains, equal, everywhere, good, main, need_root, need_tool, run, trace
+from e2e import SP_REPORT, check, contains, equal, good, main, need_root, need_tool, run, trace
 
 need_root()
 need_tool("gcc", "unshare")
@@ -72,7 +72,6 @@ def kernel(into):
     print(f"{len(symbols)} functions of the kernel, {len(frames)} frames")
 
 
-@everywhere
 def gone(into):
     """Deleted while it runs, and another one in its place."""
     program = build(into)

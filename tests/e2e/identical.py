@@ -7,8 +7,7 @@ import shutil
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (BIN, EMULATED, SOURCE, check, equal, everywhere, good, lost, main, need_root, need_scope_profiler, need_tool,
-                 recorded, scaled, trace)
+from e2e import BIN, SOURCE, check, equal, good, lost, main, need_root, need_scope_profiler, need_tool, recorded, scaled, trace
 
 need_root()
 need_scope_profiler()
@@ -16,16 +15,14 @@ need_tool("gcc")
 from recording import Profile
 
 CALLS = scaled(40_000)  # a leaf
-LEVELS = ("-O3",) if EMULATED == "short" else ("-O2", "-O3")
 
 
-@everywhere
 def red_zone(into):
     for compiler in ("gcc", "clang"):
         if not shutil.which(compiler):
             print(f"no {compiler} here")
             continue
-        for level in LEVELS:
+        for level in ("-O2", "-O3"):
             program = into / f"redzone{compiler}{level}"
             good([compiler, level, "-g", f"-I{SOURCE}", SOURCE / "tests/e2e/programs/redzone.c", "-o", program, "-lm"])
             code = good(["objdump", "-d", "--no-show-raw-insn", program]).stdout

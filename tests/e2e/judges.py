@@ -11,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (BIN, PROGRAMS, SANITIZED, check, equal, everywhere, finish, good, main, need_root,
+from e2e import (BIN, PROGRAMS, SANITIZED, check, equal, finish, good, main, need_root,
                  need_scope_profiler, recorded, report, run, scaled, semaphores, start, start_trace, trace, wait_for)
 
 need_root()
@@ -126,7 +126,6 @@ def plain_names(counts):
     return {text(name): count for name, count in (counts or {}).items()}
 
 
-@everywhere
 def bpftrace_counts(into):
     """bpftrace, sp-trace and the program itself count the same calls of one run."""
     if not have("bpftrace"):

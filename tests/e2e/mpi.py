@@ -7,8 +7,8 @@ import re
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (PROGRAMS, check, contains, equal, everywhere, files, good, lost, main, need_root,
-                 need_scope_profiler, need_tool, report, run, skip, trace)
+from e2e import (PROGRAMS, check, contains, equal, files, good, lost, main, need_root, need_scope_profiler, need_tool,
+                 report, run, skip, trace)
 
 need_root()
 need_scope_profiler()
@@ -64,7 +64,6 @@ def read_as_one(into):
     equal(inspect.returncode, 0, f"import-native: {inspect.stderr[-400:]}")
 
 
-@everywhere
 def a_rank_fails(into):
     """mpirun's status goes through, and what the ranks did before it ended them is there."""
     done = trace("-o", into / "out", "--", "mpirun", "-n", 2, "--oversubscribe", "sh", "-c",

@@ -103,7 +103,7 @@ def reports(into, total):
 @everywhere
 def pinned(into):
     """Threads that stay on their CPUs: exact for each CPU."""
-    said, profile, fired = storm(into, 4, scaled(20_000, least=4_000), "pinned")
+    said, profile, fired = storm(into, 4, scaled(20_000, least=2_000), "pinned")
     total = sum(fired.values())
     print(f"{recorded(said)[0]:,} recorded, {lost(said):,} lost of {total:,}; {len(gaps(profile))} gaps")
     check(lost(said) > total / 2, "most was to be lost")

@@ -68,7 +68,7 @@ def wall_clock(into):
 
 def namespaces(into):
     """The command, and the recorder with it, in a time namespace whose clocks are far ahead."""
-    unshare = ["unshare", "-T", "--monotonic", 100000, "--boottime", 100000]
+    unshare = ["unshare", "-T", "--fork", "--monotonic", 100000, "--boottime", 100000]
     if run([*unshare, "true"]).returncode:
         print("not available: time namespaces")
         return

@@ -11,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
-from e2e import (EMULATED, SP_REPORT, SP_TRACE, check, contains, equal, everywhere, files, finish, main, need_root,
+from e2e import (EMULATED, SP_REPORT, SP_TRACE, check, contains, equal, files, finish, main, need_root,
                  need_scope_profiler, run, scaled, semaphores, start, start_trace, stop_trace, wait_for)
 
 need_root()
@@ -21,7 +21,7 @@ from recording import Profile
 from sums import SUMS, ZERO, check_disarmed, check_sums, end_sums, start_sums, wait_ledger
 
 FULL = bool(os.environ.get("SP_TEST_FULL"))
-KILLS = scaled(200 if FULL else 20, least=6 if EMULATED != "short" else 2)
+KILLS = scaled(200 if FULL else 20, least=6)
 SECONDS = 6.0 if EMULATED else 1.0  # in which one that starts a command is killed
 THREADS = 3
 OPTIONS = [["-F", "997"], ["-F", "0"], ["--breakpoints"], ["-F", "499", "--stacks", "dwarf,1024"], ["-F", "99", "-k"]]
@@ -80,7 +80,6 @@ def check_recovered(into, most):
     return len(calls)
 
 
-@everywhere
 def attached(into):
     """A program that runs through all of them."""
     seed = os.environ.get("SP_SEED") or str(time.time_ns())

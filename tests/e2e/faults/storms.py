@@ -9,7 +9,7 @@ import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
 import cgroup
-from e2e import (SP_TRACE, check, contains, equal, everywhere, finish, lost, main, need_root, need_scope_profiler,
+from e2e import (SP_TRACE, check, contains, equal, finish, lost, main, need_root, need_scope_profiler,
                  run, scaled, start, start_trace, stop_trace, trace, wait_for)
 
 need_root()
@@ -22,7 +22,6 @@ THREADS = scaled(10_000 if FULL else 1_500, least=300)
 PROCESSES = scaled(1_000 if FULL else 150, least=50)
 
 
-@everywhere
 def threads(into):
     """All alive at once, each with calls."""
     target, ledger = start_sums(into, "storm", THREADS, 3)
