@@ -128,8 +128,8 @@ static void add_map(struct sp_processes *p, const struct sp_mapping *m, uint32_t
 	struct stat st;
 	int fd = m->inode ? open_mapped(m) : -1;
 	char elsewhere[PATH_MAX];
-	const char *path = fd < 0 ? m->path
-				  : sp_procmaps_reach(fd, m->path, elsewhere, sizeof(elsewhere));
+	const char *path =
+		fd < 0 ? m->path : sp_procmaps_reach(fd, m->path, elsewhere, sizeof(elsewhere));
 
 	/* On some file systems (overlayfs, btrfs) the mapping's numbers are not those of stat(2).
 	 */
