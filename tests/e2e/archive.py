@@ -131,4 +131,32 @@ def changed_root(into):
     check(any(path.startswith(f"{root}/") and "libc.so" in path for path in paths), f"modules: {paths}")
 
 
-main(kernel, gone, container, changed_root)
+def no_build_id(into):
+    """What tells the build from others is then all that is in the file."""
+    (into / "program.c").write_text(PROGRAM)
+    program = into / "program"
+
+    def link(more=""):
+        (into / "again.c").write_text(more + PROGRAM.replace("own_work", "other_work") if more else PROGRAM)
+        good(["gcc", "-O1", "-g", "-Wl,--build-id=none", into / "again.c", "-o", program])
+
+    link()
+    done = trace("-F", 1999, "-o", into / "out", "--", program)
+    equal(done.returncode, 0, done.stderr)
+    contains(names(into / "out"), "own_work")
+    good(["cp", program, into / "copy"])
+    os.rename(into / "copy", program)
+    text = names(into / "out")
+    check("own_work" in text and "note:" not in text, f"copied: {text}")
+    link(more="int more(int x) { return x * 3; }\n")
+    text = names(into / "out")
+    contains(text, "is not the build that was recorded (it has no build-id, and not the content that was recorded)")
+    check("other_work" not in text, f"built anew: {text}")
+    # Built anew before the files were made: nobody knows what it was.
+    done = trace("-F", 1999, "-o", into / "late", "--", "sh", "-c",
+                 f"cp {program} {into}/prog2; {into}/prog2; rm {into}/prog2; cp /bin/true {into}/prog2")
+    row, = [one for one in profile(into / "late")["modules"] if one["path"] == str(into / "prog2")]
+    equal(row["build_id"], "content-lost", "id of a file that was replaced")
+
+
+main(no_build_id, kernel, gone, container, changed_root)

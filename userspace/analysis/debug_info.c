@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/analysis/content_id.h"
 #include "userspace/analysis/debug_units.h"
 #include "userspace/analysis/symbol_table.h"
 #include "userspace/base/cleanup.h"
@@ -78,6 +79,13 @@ static int check_build_id(struct sp_debug_info *info, const char *expected,
 	return -ESTALE;
 }
 
+static bool has_content(int fd, const char *expected)
+{
+	char found[SP_CONTENT_ID_BYTES];
+
+	return sp_content_id_read(fd, found) == 0 && !strcmp(found, expected);
+}
+
 /* ---- life cycle ---- */
 
 static int load(struct sp_debug_info *info)
@@ -109,6 +117,15 @@ int sp_debug_info_open(const char *path, const char *build_id, const char *debug
 	fd = open_regular(path, ret_reason);
 	if (fd < 0)
 		return fd;
+	if (build_id && sp_content_id_is(build_id)) {
+		if (!has_content(fd, build_id)) {
+			close(fd);
+			say(ret_reason,
+			    "it has no build-id, and not the content that was recorded");
+			return -ESTALE;
+		}
+		build_id = NULL;
+	}
 	info = calloc(1, sizeof(*info));
 	if (info) {
 		info->debug_path = strdup(debug_path ? debug_path : DEFAULT_DEBUG_PATH);
@@ -239,8 +256,8 @@ int sp_debug_info_find(struct sp_debug_info *info, const uint64_t *addresses, ui
 			i = atomic_fetch_add(share->next, 1);
 		if (i >= division.n_chunks)
 			break;
-		r = find_in_chunk(info, &division, &division.chunks[i], share->raw_names,
-				  found, context);
+		r = find_in_chunk(info, &division, &division.chunks[i], share->raw_names, found,
+				  context);
 	}
 	sp_debug_division_done(&division);
 	return r;

@@ -46,7 +46,7 @@ struct sp_debug_info;
 
 #define SP_DEBUG_REASON 320
 
-/* Opens @path. A file whose build-id is not @build_id (hexadecimal; NULL or "": not known) is
+/* Opens @path. A file whose build-id is not @build_id (hexadecimal, or content_id.h's; NULL or "": not known) is
  * refused with -ESTALE: its lines would be wrong. Other failures: -ENOENT and its like from
  * opening, -ENOEXEC for what is not an ELF file that libdw takes. On failure @ret_reason gets half
  * a sentence ("is not an ELF file").

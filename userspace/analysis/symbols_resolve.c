@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "userspace/analysis/content_id.h"
 #include "userspace/analysis/symbol_fetch.h"
 #include "userspace/analysis/symbol_task.h"
 #include "userspace/analysis/symbols_private.h"
@@ -124,7 +125,7 @@ static int finish_reading(struct sp_symbols *symbols, struct sp_symbols_file *mo
 	int r = 0;
 
 	if (lacking && symbols->options.debuginfod && !module->asked && *module->public.build_id &&
-	    sp_symbol_fetch_possible()) {
+	    !sp_content_id_is(module->public.build_id) && sp_symbol_fetch_possible()) {
 		module->asked = true;
 		module->step = SP_STEP_FETCH;
 		return 0;

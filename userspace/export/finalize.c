@@ -360,6 +360,7 @@ int sp_finalize(const struct sp_finalize_options *options, struct sp_finalize_re
 	sp_scratch_free(fin.stacks);
 	sp_finalizer_free_stacks(&fin);
 	sp_finalizer_free_lines(&fin);
+	sp_finalizer_free_ids(&fin);
 	if (r < 0) {
 		memcpy(ret_failure->path, fin.subject, sizeof(fin.subject));
 		sp_finalizer_remove_files(&fin);

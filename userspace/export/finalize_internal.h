@@ -55,9 +55,10 @@ struct sp_finalizer {
 	struct sp_scratch *stacks;
 	const struct sp_record *call, *sample; /* next ones, NULL at the end */
 	struct sp_finalizer_lines *lines;      /* NULL: no line profile */
-	struct sp_finalizer_stacks *by_libdw;  /* NULL: the recording has no copies of stacks */
-	uint64_t done, last_progress_ns;       /* records written */
-	char subject[512];		       /* path that an error is about */
+	char **ids; /* of images without build-ids, as they are asked for */
+	struct sp_finalizer_stacks *by_libdw; /* NULL: the recording has no copies of stacks */
+	uint64_t done, last_progress_ns;      /* records written */
+	char subject[512];		      /* path that an error is about */
 };
 
 /* What writes the files of a unit. */
@@ -106,6 +107,10 @@ int sp_finalizer_add_sample(struct sp_finalizer *finalizer, unsigned stream,
 			    const struct sp_event *event);
 int sp_finalizer_end_stacks(struct sp_finalizer *finalizer);
 void sp_finalizer_free_stacks(struct sp_finalizer *finalizer);
+
+/* What tells the file of a mapping from others: its build-id, else content_id.h's; "" unknown. */
+const char *sp_finalizer_build_id(struct sp_finalizer *finalizer, const struct sp_map *map);
+void sp_finalizer_free_ids(struct sp_finalizer *finalizer);
 
 /* The line profile: open; see the place of each sample; find their lines; count and write them unit
  * by unit; free. @region: NULL none. */

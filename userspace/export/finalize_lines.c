@@ -92,10 +92,9 @@ static int find_place(struct sp_finalizer *fin, uint32_t process, uint64_t ip, u
 	if (lines->modules[map] == SP_NONE) {
 		const struct sp_map *from = &rec->maps[map];
 		bool fixed = false;
-		int r = sp_line_profiles_module(
-			lines->profiles, from->path,
-			from->image == SP_NONE ? "" : rec->images[from->image].build_id,
-			&lines->modules[map], &fixed);
+		int r = sp_line_profiles_module(lines->profiles, from->path,
+						sp_finalizer_build_id(fin, from),
+						&lines->modules[map], &fixed);
 
 		if (r < 0)
 			return r;

@@ -25,7 +25,7 @@ static int announce_module(struct sp_unit_writer *w, uint32_t process, uint32_t 
 	const struct sp_image *image = from->image == SP_NONE ? NULL : &rec->images[from->image];
 	struct sp_module_row row = {
 		.path = from->path,
-		.build_id = image ? image->build_id : "",
+		.build_id = sp_finalizer_build_id(w->fin, from),
 		.bias = from->bias,
 		.start = from->start,
 		.end = from->end,
