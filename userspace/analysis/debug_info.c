@@ -180,6 +180,16 @@ void sp_debug_info_free(struct sp_debug_info *info)
 	free(info);
 }
 
+const char *sp_debug_info_lost_common(const struct sp_debug_info *info)
+{
+	const char *name = NULL;
+	const void *id = NULL;
+
+	if (!info->dwarf || dwarf_getalt(info->dwarf))
+		return NULL;
+	return dwelf_dwarf_gnu_debugaltlink(info->dwarf, &name, &id) > 0 ? name : NULL;
+}
+
 size_t sp_debug_info_n_lost(const struct sp_debug_info *info)
 {
 	return info->units ? sp_debug_units_n_lost(info->units) : 0;

@@ -65,6 +65,10 @@ bool sp_debug_info_has_lines(const struct sp_debug_info *info, const char **ret_
  * known of their inlined calls. */
 size_t sp_debug_info_n_lost(const struct sp_debug_info *info);
 
+/* The file of what several programs have in common (.gnu_debugaltlink, by dwz), where it was not
+ * found: names are missing. NULL: nothing is. */
+const char *sp_debug_info_lost_common(const struct sp_debug_info *info);
+
 /* Several processes that look up the same addresses in the same file have a part of them each: they
  * take chunks, as they get through with them, by one counter in memory that they share. */
 struct sp_debug_share {

@@ -92,8 +92,14 @@ static int choose_file(const struct sp_symbol_job *job, struct sp_debug_info **r
 static void say_lost(const struct sp_debug_info *info, char reason[SP_DEBUG_REASON])
 {
 	size_t lost = sp_debug_info_n_lost(info);
+	const char *common = sp_debug_info_lost_common(info);
 
 	reason[0] = '\0';
+	if (common)
+		snprintf(reason, SP_DEBUG_REASON,
+			 "%.200s, where dwz put what it has in common with others, cannot be found, "
+			 "so some of its names are not known",
+			 common);
 	if (lost)
 		snprintf(reason, SP_DEBUG_REASON,
 			 "%zu file%s of split debug information (.dwo, .dwp) cannot be found, so "

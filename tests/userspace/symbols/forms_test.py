@@ -312,6 +312,8 @@ class Forms(unittest.TestCase):
             shutil.copy(program, second)
             run("dwz", "-m", self.folder / "common", first, second)
             self.same(first, wanted, chains)
+            (self.folder / "common").unlink()
+            self.assertIn("common, where dwz put", Known(first, wanted[:50]).said)
 
     def split(self, compiler, version):
         return build(self.folder / f"split-{compiler}-{version}", compiler, f"-gdwarf-{version}", "-gsplit-dwarf")
