@@ -10,8 +10,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The kernel made it, so it is believed. Its section headers, which the helper wants, are behind its
- * segments, perhaps in a page of their own (Linux 6.1); all of it is mapped, in whole pages. */
+#include "userspace/base/known_code.h"
+
+/* The kernel made it, so it is believed. Its section headers, which the helper wants, are behind
+ * its segments, perhaps in a page of their own (Linux 6.1); all of it is mapped, in whole pages. */
 static size_t vdso_bytes(const Elf64_Ehdr *header)
 {
 	const Elf64_Phdr *p = (const void *)((const char *)header + header->e_phoff);
@@ -50,26 +52,20 @@ int sp_unwind_known_vdso(int *ret_fd)
 	return 0;
 }
 
-/* push %rcx; push %r11; push %rax; mov $__NR_uprobe, %rax; syscall; pop %rax; pop %r11; pop %rcx;
- * ret */
+/* As known_code.h has it. */
 static const uint8_t trampoline[SP_UNWIND_TRAMPOLINE_BYTES] = {
 	0x51, 0x41, 0x53, 0x50, 0x48, 0xc7, 0xc0, 0x50, 0x01,
 	0x00, 0x00, 0x0f, 0x05, 0x58, 0x41, 0x5b, 0x59, 0xc3,
 };
 
-/* Where in it how many bytes lie between the stack pointer and the caller's. */
-static const struct {
-	uint8_t at, depth;
-} depths[] = {{0, 8}, {1, 16}, {3, 24}, {4, 32}, {14, 24}, {16, 16}, {17, 8}, {18, 0}};
-
-#define DEPTHS (sizeof(depths) / sizeof(depths[0]))
+#define DEPTHS (SP_TRAMPOLINE_DEPTHS + 1) /* and where it ends: without a rule */
 
 int sp_unwind_known_trampoline(const uint8_t bytes[SP_UNWIND_TRAMPOLINE_BYTES],
 			       struct sp_unwind_table *ret_table)
 {
 	struct sp_unwind_table t = {.rows = DEPTHS, .rules = 5, .segments = 1};
 
-	if (memcmp(bytes, trampoline, 18))
+	if (memcmp(bytes, trampoline, SP_TRAMPOLINE_END))
 		return -ENODATA;
 	t.pc = calloc(DEPTHS, sizeof(*t.pc));
 	t.rule = calloc(DEPTHS, sizeof(*t.rule));
@@ -88,10 +84,11 @@ int sp_unwind_known_trampoline(const uint8_t bytes[SP_UNWIND_TRAMPOLINE_BYTES],
 			.fp = SP_UNWIND_SAME,
 			.ra = -1,
 		};
-	for (unsigned i = 0; i < DEPTHS; i++) {
-		t.pc[i] = depths[i].at;
-		t.rule[i] = depths[i].depth / 8;
+	for (unsigned i = 0; i < SP_TRAMPOLINE_DEPTHS; i++) {
+		t.pc[i] = sp_trampoline_depths[i].at;
+		t.rule[i] = (uint16_t)(sp_trampoline_depths[i].depth / 8 + 1);
 	}
+	t.pc[SP_TRAMPOLINE_DEPTHS] = SP_TRAMPOLINE_END;
 	t.segment[0] = (struct sp_unwind_segment){.file_size = 4096};
 	*ret_table = t;
 	return 0;

@@ -3,6 +3,7 @@
 """unwind.py - stacks of programs without frame pointers reach main, whatever the program does with its
 address space: libraries that come and go, forks, execs, threads, code made at run time, a file that is
 gone, another mount namespace; started by sp-trace, or attached to. Names are those of nm."""
+import json
 import os
 import re
 import shutil
@@ -10,8 +11,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (BIN, EMULATED, PROGRAMS, SLOWER, check, contains, equal, everywhere, finish, main, need_root,
-                 need_tool, real_time, run, start, start_trace, trace)
+from e2e import (BIN, EMULATED, PROGRAMS, SLOWER, SP_REPORT, check, contains, equal, everywhere, finish, main, need_root,
+                 need_tool, real_time, run, scaled, start, start_trace, trace)
 from unwinding import COMPLETE, Stacks
 
 need_root()
@@ -122,6 +123,21 @@ def creates(into):
     done = trace("-F", "997", "--stacks", "dwarf", "-o", into / "dwarf", "--", UNWOUND, "create", 2)
     shown = re.search(r"sp-report: .* samples.*; stacks ([\d.]+) % complete", done.stderr)
     check(shown and float(shown[1]) >= 97, f"by copies: {done.stderr}")
+
+
+def probes(into):
+    """A program that does little but cross probes: libdw, too, finds the way from the kernel's trampoline to the probe,
+    and from the probe to the program."""
+    for way, options in ("fast", []), ("slow", ["--breakpoints"]):
+        done = trace("-F", "997", "--stacks", "dwarf,65536", *options, "--keep-journal", "-o", into / way, "--",
+                     PROGRAMS / "calls", into / f"{way}.log", 1, scaled(200000), 1)
+        equal(done.returncode, 0, done.stderr)
+        seen = json.loads(run([SP_REPORT, "verify", "--stacks", "--json", into / way / "journal.spj"]).stdout)["files"][0]["stacks"]
+        print(f"{way}: {seen['samples']} samples, {seen['identical']} identical, {seen['reference_ended']} end early")
+        check(seen["samples"] >= 100, f"only {seen['samples']} samples")
+        others = [d for d in seen["differences"] if d["end"] not in ("pending", "no mapping")]  # before the first tables
+        equal(others, [], "differences")
+        check(seen["identical"] >= 0.97 * seen["samples"], f"{way}: the reference ends early: {seen}")
 
 
 def forks(into):
@@ -293,5 +309,5 @@ def without_helper(into):
     check(stacks.ends().get(12, 0) > 0.9 * len(stacks.samples), f"{stacks.ends()}")
 
 
-main(plain, short, threads, creates, forks, execs, shell, reloads, made_code, attach, attach_working, deleted, container, static,
+main(plain, short, threads, creates, probes, forks, execs, shell, reloads, made_code, attach, attach_working, deleted, container, static,
      cxx, modes, without_helper)

@@ -4,9 +4,8 @@
  * libdw finds in the copies of the same moments.
  *
  * Life cycle: run; look at what it counted; free. A sample is compared to the end where the copy
- * has all that libdw needed. Where the copy ended first, or libdw found no way on (from the kernel's
- * trampoline for uprobes, which no file describes) while the tables' stack goes on to the start of
- * its thread, the frames found until then are compared, and the sample is counted apart: it proves
+ * has all that libdw needed. Where the copy ended first, or libdw found no way on while the tables' stack
+ * goes on to the start of its thread, the frames found until then are compared, and the sample is counted apart: it proves
  * less.
  */
 #ifndef SP_ANALYSIS_STACK_COMPARE_H

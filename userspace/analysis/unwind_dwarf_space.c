@@ -314,3 +314,15 @@ bool sp_dwarf_space_is_clone(const struct sp_dwarf_space *space, uint64_t addres
 			return !is_described(space, address);
 	return false;
 }
+
+bool sp_dwarf_space_is_stub(const struct sp_dwarf_space *space, uint64_t address)
+{
+	uint8_t code[32];
+
+	for (size_t back = 0; back < SP_STUB_ENTRY; back++)
+		if (read_code(space, address - back, code) &&
+		    read_code(space, address - back + 16, code + 16) &&
+		    sp_code_is_stub(code) > back)
+			return true;
+	return false;
+}

@@ -15,6 +15,7 @@
 
 #include "userspace/analysis/unwind_dwarf_worker.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/base/known_code.h"
 
 #define THREAD 1 /* libdw wants a process and a thread to have numbers */
 
@@ -346,37 +347,84 @@ static bool in_trampoline(const struct sp_dwarf_walker *walker)
 	       sp >= rec->maps[map].start && sp < rec->maps[map].end;
 }
 
+/* In the kernel's trampoline for probes: how far above the stack pointer the caller's address is.
+ */
+static int uprobe_depth(const struct sp_dwarf_walker *walker, uint64_t address)
+{
+	const struct sp_recording *rec = walker->job->recording;
+	uint32_t map =
+		sp_recording_find_map(rec, walker->copy->process, address, walker->copy->time);
+
+	/* The kernel cuts the name. */
+	return map == SP_NONE || rec->maps[map].inode ||
+			       strncmp(rec->maps[map].path, "[uprobes-trampo", 15) != 0
+		       ? -1
+		       : sp_trampoline_depth(address - rec->maps[map].start);
+}
+
+/* The same, for all code that nobody describes and that leaves the stack as it came, or nearly so;
+ * -1: that is libdw's to find. */
+static int known_depth(struct sp_dwarf_walker *walker, uint64_t address)
+{
+	int depth = walker->n_registers == 17 ? uprobe_depth(walker, address) : -1;
+
+	if (depth >= 0 || walker->n_registers != 17)
+		return depth;
+	return sp_dwarf_space_need(walker->space, address, walker->copy->time) ==
+				       SP_STACK_UNKNOWN &&
+			       sp_dwarf_space_is_stub(walker->space, address)
+		       ? 0
+		       : -1;
+}
+
+/* On x86-64, goes to the caller, whose address is so many bytes above the stack pointer. False if it
+ * is not there, or nowhere. */
+static bool to_caller(struct sp_dwarf_walker *walker, unsigned depth)
+{
+	const struct sp_dwarf_copy *copy = walker->copy;
+	uint64_t *sp = &walker->registers[7];
+	uint64_t at = *sp + depth - copy_start(copy), caller;
+
+	if (at + 8 > (uint64_t)copy->n_words * 8)
+		return false;
+	memcpy(&caller, (const char *)copy->words + at, sizeof(caller));
+	if (!caller)
+		return false;
+	walker->stack->frame[++walker->first] = caller;
+	walker->stack->frames = walker->first;
+	walker->registers[16] = caller - 1;
+	*sp += depth + 8;
+	return true;
+}
+
 /* Puts the registers where libdw is to begin: at the sample's address, but for cases in which it
  * would look for the wrong rule, or for one that nobody has. False if the first frame is all. */
 static bool begin(struct sp_dwarf_walker *walker)
 {
 	const struct sp_dwarf_copy *copy = walker->copy;
 	uint64_t *address = &walker->registers[copy->n_registers - 1];
-	uint64_t *sp = &walker->registers[sp_dwarf_stack_pointer(copy->n_registers)];
-	uint64_t at;
 	bool clones = false;
+	int depth;
 
 	memcpy(walker->registers, copy->registers, copy->n_registers * sizeof(uint64_t));
 	walker->stack->frame[0] = *address;
 	walker->first = 0;
 	*address -= in_system_call(walker);
-	at = *sp - copy_start(copy);
-	if (!in_trampoline(walker) && !(clones = in_clone(walker)))
+	if (!in_trampoline(walker) && !(clones = in_clone(walker))) {
+		/* From the trampoline to the probe, from the probe to the program. */
+		for (int i = 0; i < 2; i++) {
+			depth = known_depth(walker, *address);
+			if (depth < 0 || !to_caller(walker, (unsigned)depth))
+				break;
+		}
 		return true;
+	}
 	if (clones && !copy->registers[0]) { /* rax: this is the new thread */
 		walker->stack->frames = 1;
 		walker->stack->end = SP_STACK_COMPLETE;
 		return false;
 	}
-	if (at + 8 > (uint64_t)copy->n_words * 8)
-		return true;
-	/* Both leave the stack as it came. */
-	memcpy(&walker->stack->frame[1], (const char *)copy->words + at, sizeof(uint64_t));
-	if (!walker->stack->frame[1])
-		return true;
-	*address = walker->stack->frame[1] - 1;
-	*sp += 8;
-	walker->stack->frames = walker->first = 1;
+	(void)to_caller(walker, 0); /* both leave the stack as it came */
 	return true;
 }
 

@@ -73,6 +73,8 @@ Dwarf_Frame *sp_dwarf_space_rule(const struct sp_dwarf_space *space, uint64_t ad
  * or (x86-64) where clone() returns twice. */
 bool sp_dwarf_space_is_entry(const struct sp_dwarf_space *space, uint64_t address);
 bool sp_dwarf_space_is_clone(const struct sp_dwarf_space *space, uint64_t address);
+/* Whether it is in a probe of ours (x86-64). */
+bool sp_dwarf_space_is_stub(const struct sp_dwarf_space *space, uint64_t address);
 
 /* ---- walking ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * known_code.h - code of which call frame information says nothing, known by its bytes: where a
- * program begins, and where clone() returns twice.
+ * program begins, where clone() returns twice, and the way to a probe.
  *
  * For the tables of the recorder and for the unwinder that reads copies of stacks, which are to
  * find the same callers. Nothing is read but what is handed in.
@@ -56,6 +56,44 @@ static inline size_t sp_code_is_clone(uint16_t machine, const uint8_t *code, siz
 	else
 		return 0;
 	return at + 3 <= bytes && !memcmp(code + at, "\x74\x01\xc3", 3) ? at + 3 : 0;
+}
+
+#define SP_STUB_PLACE 7	 /* bytes of a probe of usdt/sp_region.h on x86-64, … */
+#define SP_STUB_ENTRY 27 /* … and of where its callers arrive */
+
+/* Whether @code, SP_STUB_ENTRY bytes, begins with either: its length, else 0. In all of it the
+ * caller's address is at the top of the stack. nop; 5-byte nop; ret. Or endbr64; mov …(%rip),%rax;
+ * test %rax,%rax; je +9; cmpb $0,(%rax); jne …; nop; ret. */
+static inline size_t sp_code_is_stub(const uint8_t *code)
+{
+	if (!memcmp(code, "\x90\x0f\x1f\x44\x00\x00\xc3", SP_STUB_PLACE))
+		return SP_STUB_PLACE;
+	return !memcmp(code, "\xf3\x0f\x1e\xfa\x48\x8b\x05", 7) &&
+			       !memcmp(code + 11, "\x48\x85\xc0\x74\x09\x80\x38\x00\x0f\x85", 10) &&
+			       !memcmp(code + 25, "\x90\xc3", 2)
+		       ? SP_STUB_ENTRY
+		       : 0;
+}
+
+/* The kernel's trampoline for probes on x86-64: push %rcx; push %r11; push %rax;
+ * mov $__NR_uprobe, %rax; syscall; pop %rax; pop %r11; pop %rcx; ret. Where in it how many bytes
+ * lie between the stack pointer and the caller's address. */
+static const struct sp_trampoline_depth {
+	uint8_t at, depth;
+} sp_trampoline_depths[] = {{0, 0}, {1, 8}, {3, 16}, {4, 24}, {14, 16}, {16, 8}, {17, 0}};
+
+#define SP_TRAMPOLINE_DEPTHS (sizeof(sp_trampoline_depths) / sizeof(sp_trampoline_depths[0]))
+#define SP_TRAMPOLINE_END 18
+
+/* -1: it does not go so far. */
+static inline int sp_trampoline_depth(uint64_t offset)
+{
+	int depth = -1;
+
+	for (size_t i = 0; i < SP_TRAMPOLINE_DEPTHS && offset < SP_TRAMPOLINE_END; i++)
+		if (sp_trampoline_depths[i].at <= offset)
+			depth = sp_trampoline_depths[i].depth;
+	return depth;
 }
 
 #endif
