@@ -7,12 +7,12 @@ import pathlib
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (PROGRAMS, SP_TRACE, check, contains, equal, everywhere, files, lost, main, need_root, need_scope_profiler,
-                 run, trace)
+from e2e import (EMULATED, PROGRAMS, SP_TRACE, check, contains, equal, everywhere, files, lost, main, need_root,
+                 need_scope_profiler, run, trace)
 
 need_root()
 need_scope_profiler()
-from recording import Profile
+from recording import Profile, text
 
 BEGAN_BEFORE = 1 << 5
 
@@ -120,7 +120,10 @@ def execute(into):
     done = trace("-o", into / "unknown", "--", "sh", "-c", f". {into}/script")
     equal(done.returncode, 0, "status")
     (h5,) = [f for f in files(into / "unknown") if f.endswith(".h5")]
-    equal(Profile(into / "unknown" / h5).count(), {"exit": 1}, "calls of a program that was not seen before")
+    unknown = Profile(into / "unknown" / h5)
+    # An exec is held for 0.2 s at most, which is not always enough on an emulated machine: then that is said.
+    late = EMULATED and "armed late" in text(unknown.losses.get("cause", []))
+    check(late or unknown.count() == {"exit": 1}, f"calls of a program that was not seen before: {unknown.count()}")
 
 
 def execute_inside(into):

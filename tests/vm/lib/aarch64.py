@@ -40,6 +40,6 @@ def machine(store, project, chosen, command):
     root = sysroot.sysroot(store, RELEASE, "arm64", TRIPLET)
     chosen.build = build(project, root)
     text = command(chosen, {"SP_SCOPE_PROFILER_PYTHON": "/usr/bin/python3", "PATH": "/usr/sbin:/usr/bin"},
-                   f"^e2e/({LEFT_OUT})")
+                   f"^e2e/({LEFT_OUT})", "this root has neither a compiler nor other tools")
     return Machine("Linux of arm64", "arm64", kernel, text, chosen.timeout, pathlib.Path(root) / "usr/bin/busybox",
                    root, project)
