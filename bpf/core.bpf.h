@@ -43,6 +43,7 @@ struct stack {
 	__u64 low, high;    /* the thread's own stack (repair.bpf.h); while high is 0, low counts tries */
 	__u64 late[SP_LATE_ENDS]; /* ids of calls that were closed without their end, which may come */
 	__u64 seen[SP_SEEN_WORDS]; /* ids of regions that the lane began; a Bloom filter, if `before` */
+	__u64 end_ip, end_cookie;  /* of the last end of a static site (region.bpf.c) */
 	struct frame frames[SP_MAX_DEPTH + 1]; /* 0 stands for "no region": number 0, never ends */
 };
 
@@ -202,6 +203,7 @@ static __noinline struct stack *make_stack(struct task_struct *task, struct lane
 	st->next = lane->before; /* the numbers below are for calls from before */
 	st->n_late = 0;
 	st->low = st->high = 0;
+	st->end_ip = 0;
 	__builtin_memset(st->late, 0, sizeof(st->late));
 	__builtin_memset(st->seen, 0, sizeof(st->seen));
 	st->lane = lane->lane;

@@ -91,9 +91,8 @@ static __noinline struct stack *first_region(struct task_struct *task, __u64 sp,
 
 /* Number of a static descriptor's site. Cheap, since it looks nothing up: a number that the
  * recorder does not know is found out when the recording is converted. */
-sp_inline __u32 static_site(struct pt_regs *ctx)
+sp_inline __u32 static_site(struct pt_regs *ctx, __u64 cookie)
 {
-	__u64 cookie = bpf_get_attach_cookie(ctx);
 	__u32 distance = (__u32)(PT_REGS_PARM1(ctx) - PT_REGS_IP(ctx)) - (__u32)(cookie >> 32);
 
 	return (__u32)cookie + distance / SP_DESCRIPTOR_BYTES;
@@ -128,7 +127,7 @@ sp_inline int on_begin(struct pt_regs *ctx)
 	task = bpf_get_current_task_btf();
 	st = stack_of(task, task->pid);
 	if (!st) {
-		site = PT_REGS_PARM3(ctx) ? 0 : static_site(ctx);
+		site = PT_REGS_PARM3(ctx) ? 0 : static_site(ctx, bpf_get_attach_cookie(ctx));
 		st = first_region(task, place, SP_LOSS_STORAGE, site);
 		if (!st)
 			return 0;
@@ -141,7 +140,7 @@ sp_inline int on_begin(struct pt_regs *ctx)
 		site = dynamic_site(ctx, st, hash);
 		id = SP_NAME_ID(hash);
 	} else {
-		site = static_site(ctx);
+		site = static_site(ctx, bpf_get_attach_cookie(ctx));
 		id = site_word(site);
 		place |= id & SP_SCOPE;
 		id = id ? SP_NAME_ID(id) : PT_REGS_PARM2(ctx);
@@ -175,26 +174,52 @@ sp_inline int on_begin(struct pt_regs *ctx)
 	return 0;
 }
 
-/* An end that is not simply that of the innermost call. */
-sp_inline void on_odd_end(struct pt_regs *ctx, struct stack *st, __u64 id, __u64 place, __u32 site,
+/* What an end says. */
+struct end {
+	__u64 id;
+	__u64 place; /* as in a frame */
+	__u32 site;
+};
+
+/* Of a static site, with the cookie of its probe. */
+sp_inline struct end static_end(struct pt_regs *ctx, __u64 cookie)
+{
+	__u32 site = static_site(ctx, cookie);
+	__u64 word = site_word(site);
+
+	return (struct end){.id = word ? SP_NAME_ID(word) : PT_REGS_PARM2(ctx),
+			    .place = PT_REGS_SP(ctx) | (word & SP_SCOPE),
+			    .site = site};
+}
+
+/* Whether it is simply that of the innermost call: in its place, or neither is a scope. */
+sp_inline bool ends_innermost(struct stack *st, struct frame *outer, struct end *end)
+{
+	return outer && outer[1].id == end->id && !st->overflow &&
+	       (outer[1].place == end->place || !((outer[1].place | end->place) & SP_SCOPE));
+}
+
+sp_inline void on_odd_end(struct pt_regs *ctx, struct stack *st, struct end *end, __u64 hash,
 			  __u64 now)
 {
-	struct edge e = {.st = st, .now = now, .id = id, .place = place, .site = site};
+	struct edge e = {
+		.st = st, .now = now, .id = end->id, .place = end->place, .site = end->site};
 
 	if (!repair_end(&e))
 		return;
-	if (PT_REGS_PARM3(ctx))
-		e.site = dynamic_site(ctx, st, PT_REGS_PARM3(ctx));
+	if (hash)
+		e.site = dynamic_site(ctx, st, hash);
 	end_nothing(&e);
 }
 
 sp_inline int on_end(struct pt_regs *ctx)
 {
-	__u64 now = bpf_ktime_get_ns(), place = PT_REGS_SP(ctx), hash, id;
+	__u64 now = bpf_ktime_get_ns(), hash;
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct frame *outer;
 	struct stack *st;
-	__u32 site = 0;
+	struct end end = {};
+	bool simple;
 
 	if (!control.enabled)
 		return 0;
@@ -202,26 +227,36 @@ sp_inline int on_end(struct pt_regs *ctx)
 	if (!st) {
 		/* To count the end. Its call was counted at the begin, if there was no memory for
 		 * it. */
-		st = first_region(task, place, SP_LOSS_UNMATCHED_END, 0);
+		st = first_region(task, PT_REGS_SP(ctx), SP_LOSS_UNMATCHED_END, 0);
 		if (!st)
 			return 0;
 	}
+	outer = outer_frame(st);
 	hash = PT_REGS_PARM3(ctx);
 	if (hash) {
-		id = SP_NAME_ID(hash);
+		end.id = SP_NAME_ID(hash);
+		end.place = PT_REGS_SP(ctx);
+		simple = ends_innermost(st, outer, &end);
 	} else {
-		site = static_site(ctx);
-		id = site_word(site);
-		place |= id & SP_SCOPE;
-		id = id ? SP_NAME_ID(id) : PT_REGS_PARM2(ctx);
+		/* What was remembered saves the call of a helper, and proves that the end is the
+		 * one that had to come. It proves nothing else: another library may be there now.
+		 */
+		simple = false;
+		if (st->end_ip == PT_REGS_IP(ctx)) {
+			end = static_end(ctx, st->end_cookie);
+			simple = ends_innermost(st, outer, &end);
+		}
+		if (!simple) {
+			st->end_ip = PT_REGS_IP(ctx);
+			st->end_cookie = bpf_get_attach_cookie(ctx);
+			end = static_end(ctx, st->end_cookie);
+			simple = ends_innermost(st, outer, &end);
+		}
 	}
-	outer = outer_frame(st);
-	/* In its place, or neither is a scope. */
-	if (outer && outer[1].id == id && !st->overflow &&
-	    (outer[1].place == place || !((outer[1].place | place) & SP_SCOPE)))
+	if (simple)
 		close_innermost(st, outer, now, 0);
 	else
-		on_odd_end(ctx, st, id, place, site, now);
+		on_odd_end(ctx, st, &end, hash, now);
 	return 0;
 }
 
