@@ -49,6 +49,8 @@ struct sp_control {
 	__s32 live;	 /* lanes that have not ended */
 	__u32 copy_when_late; /* with SP_STACKS_EH, copy stacks for which tables come too late */
 	__u32 losses; /* 1: something was lost since the loader set it to 0 */
+	__u32 busy;   /* 1: a thread's mappings were locked since the loader set it to 0 */
+	__u32 unused;
 };
 
 enum {
@@ -83,7 +85,7 @@ struct sp_dynamic_descriptor {
 	__u64 reserved;
 };
 
-#define SP_LANE_BYTES 40 /* of struct lane */
+#define SP_LANE_BYTES 56 /* of struct lane */
 
 #define SP_NEAR_STACKS 1024 /* a power of two; a page each */
 

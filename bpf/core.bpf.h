@@ -29,6 +29,12 @@ struct frame {
 #define SP_LATE_ENDS 4
 #define SP_SEEN_WORDS 4 /* a power of two */
 
+/* Where a thread's own stack is (bpf/probes/stack_range.bpf.h): from `low` to before `high`. */
+struct own_stack {
+	__u64 low;  /* 0 unknown */
+	__u64 high; /* 0 unknown */
+};
+
 /* The open calls of a thread; made at its first region. Two records a thread, since most threads of
  * most programs never enter a region, and this one takes a page. */
 struct stack {
@@ -39,8 +45,9 @@ struct stack {
 	__u32 process;
 	__u64 next;	    /* number of the last call */
 	__u32 before;	    /* calls that may be open since before the lane began */
-	__u32 n_late;	    /* ever put into `late` */
-	__u64 low, high;    /* the thread's own stack (repair.bpf.h); while high is 0, low counts tries */
+	__u16 n_late;	    /* ever put into `late` */
+	__u16 tries;	    /* begins at which `own` was looked for */
+	struct own_stack own;
 	__u64 late[SP_LATE_ENDS]; /* ids of calls that were closed without their end, which may come */
 	__u64 seen[SP_SEEN_WORDS]; /* ids of regions that the lane began; a Bloom filter, if `before` */
 	__u64 end_ip, end_cookie;  /* of the last end of a static site (region.bpf.c) */
@@ -61,6 +68,7 @@ struct lane {
 	__u64 born;   /* ns */
 	__u32 before; /* calls that may be open since before the lane began: their ends can come */
 	__u32 unused;
+	struct own_stack own;
 };
 
 _Static_assert(sizeof(struct lane) == SP_LANE_BYTES, "the doorkeeper reads lanes, too");
@@ -202,7 +210,8 @@ static __noinline struct stack *make_stack(struct task_struct *task, struct lane
 	st->before = lane->before;
 	st->next = lane->before; /* the numbers below are for calls from before */
 	st->n_late = 0;
-	st->low = st->high = 0;
+	st->tries = 0;
+	st->own = lane->own;
 	st->end_ip = 0;
 	__builtin_memset(st->late, 0, sizeof(st->late));
 	__builtin_memset(st->seen, 0, sizeof(st->seen));

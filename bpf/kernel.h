@@ -23,6 +23,9 @@ struct sched_entity {
 
 struct thread_struct {
 	unsigned long fsbase; /* x86-64 */
+	struct {
+		unsigned long tp_value;
+	} uw; /* aarch64 */
 } SP_KERNEL_STRUCT;
 
 struct mm_struct {

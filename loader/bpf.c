@@ -26,6 +26,8 @@
 #include "userspace/base/cleanup.h"
 #include "userspace/base/log.h"
 
+#define FIND_TRIES 20
+
 struct sp_bpf {
 	struct sp_trace_bpf *skel;
 	struct sp_keep *keep;
@@ -239,9 +241,20 @@ static int iterate(struct sp_bpf *b, unsigned what)
 	return n < 0 ? -errno : 0;
 }
 
+/* Again where the mappings of a thread, which tell where its stack is, were just being changed. */
 int sp_bpf_find_tasks(struct sp_bpf *b)
 {
-	return iterate(b, SP_ITERATE_FIND);
+	struct sp_control *control = (struct sp_control *)&b->skel->bss->control;
+	int r = 0;
+
+	for (int tries = 0; tries < FIND_TRIES && r == 0; tries++) {
+		__atomic_store_n(&control->busy, 0, __ATOMIC_RELAXED);
+		r = iterate(b, SP_ITERATE_FIND);
+		if (!__atomic_load_n(&control->busy, __ATOMIC_RELAXED))
+			break;
+		usleep(500);
+	}
+	return r;
 }
 
 int sp_bpf_live(const struct sp_bpf *b)

@@ -85,7 +85,8 @@ static __noinline struct stack *first_region(struct task_struct *task, __u64 sp,
 	struct stack *st = lane ? make_stack(task, lane, cause, site) : NULL;
 
 	/* Not when it is needed: another thread may be changing the mappings then. */
-	learn_stack(st, sp);
+	if (st && !st->own.low)
+		learn_stack(&st->own, sp);
 	return st;
 }
 
@@ -131,9 +132,9 @@ sp_inline int on_begin(struct pt_regs *ctx)
 		st = first_region(task, place, SP_LOSS_STORAGE, site);
 		if (!st)
 			return 0;
-	} else if (!st->high && st->low < LEARN_TRIES) {
-		st->low++;
-		learn_stack(st, place);
+	} else if (!st->own.low && st->tries < LEARN_TRIES) {
+		st->tries++;
+		learn_stack(&st->own, place);
 	}
 	hash = PT_REGS_PARM3(ctx);
 	if (hash) {

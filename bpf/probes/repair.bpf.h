@@ -8,10 +8,9 @@
  * program or the recording; only on a full stack by where the stack pointer is. A scope is also
  * closed at the first edge from which its function is seen to have returned: above it on the same
  * stack. "Same" is proven, not assumed, since a signal's stack or a fiber may lie anywhere: the
- * range of the thread's own stack is known from the kernel (the main thread's begin stands there;
- * another thread's holds its control block above the stack), that of the signal stack, too, and
- * nothing else counts. Where it is in doubt the call stays open: closing late is better than
- * closing what runs.
+ * range of the thread's own stack is known from the kernel (stack_range.bpf.h), that of the signal
+ * stack, too, and nothing else counts. Where it is in doubt the call stays open: closing late is
+ * better than closing what runs.
  */
 #ifndef SP_BPF_REPAIR_H
 #define SP_BPF_REPAIR_H
@@ -34,6 +33,11 @@ struct edge {
 
 #define PLACE_SP(place) ((place) & ~7ull)
 
+sp_inline bool on_own_stack(const struct stack *st, __u64 sp)
+{
+	return st->own.low && sp >= st->own.low && sp < st->own.high;
+}
+
 /* Sets the range of addresses that are surely on the stack that the edge is on; empty where
  * unknown. */
 sp_inline void find_stack(struct edge *e)
@@ -51,10 +55,10 @@ sp_inline void find_stack(struct edge *e)
 		e->hole_bytes = 0;
 		return;
 	}
-	if (sp < st->low || sp >= st->high || (outer && PLACE_SP(outer[1].place) < st->low))
-		learn_stack(st, sp);
-	if (sp >= st->low && sp < st->high)
-		e->low = st->low;
+	if (!on_own_stack(st, sp) || (outer && PLACE_SP(outer[1].place) < st->own.low))
+		learn_stack(&st->own, sp);
+	if (on_own_stack(st, sp))
+		e->low = st->own.low;
 }
 
 /* Whether the function of a call has returned. */
@@ -176,8 +180,9 @@ static __noinline int drop_abandoned(struct stack *st, __u64 sp)
 		return 0;
 	e.now = bpf_ktime_get_ns();
 	find_stack(&e);
-	/* Another thread may hold the lock, for long if it forks: then all is taken for one stack. */
-	if (!st->high && task->pid != task->tgid)
+	/* Where it is not known (another thread may hold the lock, for long if it forks) all is taken
+	 * for one stack. */
+	if (!st->own.low && task->pid != task->tgid)
 		e.low = 0;
 	bpf_loop(SP_MAX_DEPTH, drop_one, &e, 0);
 	return 0;

@@ -4,6 +4,7 @@
  * is already running by the task iterator.
  */
 #include "bpf/probes/region.bpf.h"
+#include "bpf/probes/stack_range.bpf.h"
 #include "bpf/tables.bpf.h"
 
 SEC("tp_btf/sched_process_fork")
@@ -29,6 +30,8 @@ int BPF_PROG(sp_fork, struct task_struct *parent, struct task_struct *child)
 	lane->parent = thread || !has_space ? from->parent : from->process;
 	/* A new thread is in no region; a new process is where its parent is. */
 	lane->before = !thread && st ? st->depth : 0;
+	if (!see_given_stack(child, &lane->own) && !thread)
+		lane->own = st ? st->own : from->own;
 	start_lane(child, lane, thread ? from->process : 0, thread ? SP_TASK_CLONE : SP_TASK_FORK,
 		   from->process);
 	return 0;
@@ -51,6 +54,7 @@ int BPF_PROG(sp_exec, struct task_struct *task, int old_pid, struct linux_binprm
 	lane->hidden = 0;
 	lane->parent = 0;
 	lane->before = 0;
+	lane->own = (struct own_stack){};
 	start_lane(task, lane, 0, SP_TASK_EXEC, before);
 	return 0;
 }
@@ -104,6 +108,15 @@ int BPF_PROG(sp_exit, struct task_struct *task)
 	return 0;
 }
 
+/* Where its stack pointer was when it last came to the kernel. */
+sp_inline void find_stack_of(struct task_struct *task, struct lane *lane)
+{
+	bpf_user_pt_regs_t regs;
+
+	if (!lane->own.high && task->pid != task->tgid && !read_registers(task, &regs))
+		see_found_stack(task, &lane->own, PT_REGS_SP(&regs));
+}
+
 /* A thread that was there before the recording, of a process that is a target. What one forks before it
  * has a lane gets none: the loader names all descendants and iterates, twice, and after the first time
  * no new ones can be missed. */
@@ -117,8 +130,11 @@ sp_inline void find(struct task_struct *task)
 	/* One that has ended, and waits to be reaped or for the other threads, does not end again. */
 	if (!target || task->flags & PF_EXITING)
 		return;
-	if (bpf_task_storage_get(&lanes, task, 0, 0))
+	lane = bpf_task_storage_get(&lanes, task, 0, 0);
+	if (lane) {
+		find_stack_of(task, lane);
 		return;
+	}
 	first = leader ? bpf_task_storage_get(&lanes, leader, 0, 0) : NULL;
 	lane = bpf_task_storage_get(&lanes, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!lane) {
@@ -128,6 +144,7 @@ sp_inline void find(struct task_struct *task)
 	__sync_fetch_and_add(&control.live, 1);
 	lane->hidden = *target == SP_TARGET_HIDDEN;
 	lane->before = SP_MAX_DEPTH;
+	find_stack_of(task, lane);
 	start_lane(task, lane, first ? first->process : 0, SP_TASK_FOUND, 0);
 	if (task->flags & PF_EXITING)
 		end_lane(lane); /* perhaps it had none yet when its exit was seen */

@@ -5,12 +5,13 @@ that end or exec inside, ends that are missing, doubled, of another region or la
 signal stacks and fibers, more depth than there is room for. Random ones, whose every call, parent, flag,
 time and count is known from their logs (a few seeds; hundreds with SP_TEST_FULL=1), and each mistake by itself."""
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
 import e2e
-from e2e import (PROGRAMS, SOURCE, SP_REPORT, check, contains, equal, everywhere, good, main, need_root,
-                 need_scope_profiler, need_tool, run, trace)
+from e2e import (PROGRAMS, SOURCE, SP_REPORT, check, contains, equal, everywhere, finish, good, main, need_root,
+                 need_scope_profiler, need_tool, run, start, start_trace, trace, wait_said)
 
 need_root()
 need_tool("gcc", "g++")
@@ -107,21 +108,52 @@ def one_seed(into, seed, totals):
 def random_programs(into):
     totals = {}
     for seed in [FIRST] if FIRST else SEEDS:
-        # While one thread changes the mappings, the kernel does not tell another one where its stack is, and a
-        # scope that was left is closed later than it could be. What is wrong is wrong each time.
-        for attempt in range(3):
-            failures, some = e2e._failures, {}
-            one_seed(into, seed, some)
-            if e2e._failures == failures or attempt == 2:
-                break
-            e2e._failures = failures
-            print(f"seed {seed} again")
-        for kind, count in some.items():
-            totals[kind] = totals.get(kind, 0) + count
+        one_seed(into, seed, totals)
     print({str(k): v for k, v in totals.items()})
     if not FIRST:
         for kind in (0, 1, 2, 16, 32, "end without a begin", "end that came too late", "nested too deeply"):
             check(totals.get(kind, 0) > 0, f"no seed had {kind}: the programs do not make every mistake")
+
+
+def compare_regions(what, profile, wanted, lost):
+    """@wanted: of each region its calls' parents, and {flags: calls}."""
+    name_of = {int(i): profile.names[r] for i, r in zip(profile.id, profile.region)}
+    seen = {}
+    for row in range(len(profile.start)):
+        parents, flags = seen.setdefault(profile.names[profile.region[row]], (set(), {}))
+        parents.add(name_of.get(int(profile.parent[row])))
+        flags[int(profile.flags[row])] = flags.get(int(profile.flags[row]), 0) + 1
+    equal(seen, {name: ({p} if p is None or isinstance(p, str) else set(p), flags) for name, (p, flags) in wanted.items()},
+          f"{what}: calls")
+    equal(sums(profile), lost, f"{what}: losses")
+
+
+def one_case(into, case, wanted, lost):
+    done = trace("-F", "0", "-o", into / case, "--", PROGRAMS / "mistaken", case)
+    equal(done.returncode, 0, f"{case}: status")
+    compare_regions(case, Profile(into / case / "mistaken_rank00000.h5"), wanted, lost)
+
+
+@everywhere
+def in_threads(into):
+    """Where a thread's stack is, is known from its start: also where the C library uses clone(), in processes
+    that threads fork, and of threads that were there before; while another thread changes the mappings."""
+    unwound, around = truth.UNWINDING, {"around": (None, {0: 1})}
+    for case, times in (("threads", 50), ("clone", 1)):
+        one_case(into, case, {**around, "thread": (None, {0: times}), "after": ("thread", {0: times}),
+                              "left": (("thread", "left"), {unwound: 6 * times})}, {})
+        if e2e.EMULATED == "short":
+            return
+    one_case(into, "forks", {**around, "thread": (None, {0: 50}), "after": (None, {0: 50}),
+                             "left": ((None, "left"), {unwound: 300})}, {})
+    program = start([PROGRAMS / "mistaken", "before"], stdin=subprocess.PIPE)
+    wait_said(program, "ready")
+    recorder = start_trace("-F", "0", "-o", into / "before", pid=program.pid)
+    program.communicate("\n")
+    equal(finish(recorder)[0], 0, "before: status")
+    compare_regions("before", Profile(into / "before/mistaken_rank00000.h5"), {
+        "around": (None, {truth.BEFORE: 1}), "thread": (None, {0: 50}), "after": ("thread", {0: 50}),
+        "left": (("thread", "left"), {unwound: 300})}, {})
 
 
 @everywhere
@@ -142,18 +174,7 @@ def one_by_one(into):
     if e2e.EMULATED == "short":
         cases = {"longjmp": cases["longjmp"]}
     for case, (wanted, lost) in cases.items():
-        done = trace("-F", "0", "-o", into / case, "--", PROGRAMS / "mistaken", case)
-        equal(done.returncode, 0, f"{case}: status")
-        profile = Profile(into / case / "mistaken_rank00000.h5")
-        name_of = {int(i): profile.names[r] for i, r in zip(profile.id, profile.region)}
-        seen = {}
-        for row in range(len(profile.start)):
-            parents, flags = seen.setdefault(profile.names[profile.region[row]], (set(), {}))
-            parents.add(name_of.get(int(profile.parent[row])))
-            flags[int(profile.flags[row])] = flags.get(int(profile.flags[row]), 0) + 1
-        equal(seen, {name: ({p} if p is None or isinstance(p, str) else set(p), flags) for name, (p, flags) in wanted.items()},
-              f"{case}: calls")
-        equal(sums(profile), lost, f"{case}: losses")
+        one_case(into, case, wanted, lost)
     said = good([SP_REPORT, "info", into / "longjmp"]).stdout
     contains(said, "6 calls had no end of their own and ended when their function was seen to have returned",
              "6 × left at mistaken.c:2")
@@ -162,6 +183,7 @@ def one_by_one(into):
 def other_stacks(into):
     """Fibers and handlers leave the calls of other stacks alone, also where there is no room for more."""
     for case, calls, too_deep in ((["pair"], {"around": 1, "first": 1, "second": 1, "plain": 3}, 0),
+                                  (["arena"], {"around": 1, "first": 1, "plain": 3}, 0),
                                   (["fiber", "80"], {"deep": 80, "plain": 1}, 4), (["fiber", "90"], {"deep": 80, "plain": 1}, 14),
                                   (["signal", "80"], {"deep": 80, "plain": 1}, 2), (["signal", "90"], {"deep": 80, "plain": 1}, 12)):
         done = trace("-F", "0", "-o", into / "".join(case), "--", PROGRAMS / "fibers", *case)
@@ -172,4 +194,4 @@ def other_stacks(into):
         equal(sums(profile), {"nested too deeply": too_deep} if too_deep else {}, f"{case}: losses")
 
 
-main(one_by_one, other_stacks, random_programs)
+main(one_by_one, in_threads, other_stacks, random_programs)

@@ -289,23 +289,11 @@ static void from_handler(void)
 	level = at;
 }
 
-/* Each thread's first region comes while no other one changes the mappings, as the fork does: then the
- * kernel side is sure to learn where its stack is, and what it decides can be foretold. */
-static pthread_barrier_t meet;
-
-static void begin_together(void)
-{
-	pthread_barrier_wait(&meet);
-	deep_scope(1);
-	pthread_barrier_wait(&meet);
-}
-
 static void *thread(void *number)
 {
 	is_thread = number == (void *)1 ? 1 : 2;
 	start_lane(THREAD, %(seed)du * 3 + (uint64_t)(uintptr_t)number);
 	use_signal_stack();
-	begin_together();
 	run(60);
 	return NULL;
 }
@@ -327,10 +315,8 @@ int main(int argc, char **argv)
 		run(20);
 		return 0;
 	}
-	pthread_barrier_init(&meet, NULL, 3);
 	for (long i = 0; i < 2; i++)
 		pthread_create(&threads[i], NULL, thread, (void *)(i + 1));
-	begin_together();
 	run(80);
 	if (forked != 2)
 		for (int i = 0; i < 2; i++)

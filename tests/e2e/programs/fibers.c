@@ -3,6 +3,7 @@
  * fibers.c - regions on several stacks of one thread, none of which is left: every call ends.
  *
  * "pair": two fibers of the main thread, on stacks that malloc puts beside its control block.
+ * "arena": a thread and its fiber, on stacks of the program's own, in one mapping.
  * "fiber" or "signal", N: N calls deep in a thread, a fiber or handler on a stack that lies above.
  */
 #include <pthread.h>
@@ -101,11 +102,37 @@ static void *thread(void *depth)
 	return NULL;
 }
 
+static void *with_fiber(void *arena)
+{
+	prepare(0, first, arena);
+	SP_REGION_SCOPE("around");
+	swapcontext(&back, &fiber[0]);
+	plain(); /* higher than the fiber, in which a scope is open */
+	swapcontext(&back, &fiber[0]);
+	return NULL;
+}
+
+static void arena(void)
+{
+	char *memory = mmap(NULL, 3 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_attr_t attributes;
+	pthread_t id;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstack(&attributes, memory + BYTES, 2 * BYTES);
+	pthread_create(&id, &attributes, with_fiber, memory);
+	pthread_join(id, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	int depth = argc > 2 ? atoi(argv[2]) : 0;
 	pthread_t id;
 
+	if (argc > 1 && !strcmp(argv[1], "arena")) {
+		arena();
+		return 0;
+	}
 	if (!depth) {
 		pair();
 		return 0;

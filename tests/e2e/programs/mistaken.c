@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * mistaken.c - one wrong use of regions at a time, by name; between "around" and "after", which must not
- * be touched by it.
+ * mistaken.c - one wrong use of regions at a time, by name; between "around" and "after", which must
+ * not be touched by it. Those of threads come often, and while another thread changes the mappings.
  */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "usdt/sp_region.h"
 
 #define NOINLINE __attribute__((noinline, noclone))
-static jmp_buf target;
+static __thread jmp_buf target;
 
 static NOINLINE void scope_left(int n)
 {
@@ -23,7 +31,7 @@ static NOINLINE void scope_left(int n)
 	SP_REGION_SCOPE("left");
 	if (n)
 		scope_left(n - 1);
-	else
+	if (!n)
 		longjmp(target, 1);
 	__asm__ volatile("");
 }
@@ -67,6 +75,92 @@ static void *waits(void *pipe_end)
 		if (read(((int *)pipe_end)[2], &byte, 1) < 0) /* a cancellation point, where it stays */
 			abort();
 	return NULL;
+}
+
+/* The function that is jumped to is higher on the stack. */
+static NOINLINE void leaves_scopes(void)
+{
+	if (!setjmp(target))
+		scope_left(5);
+	after();
+}
+
+#define THREADS 50
+static int gate[2], forks;
+
+static void *in_thread(void *arg)
+{
+	char byte;
+	pid_t child;
+
+	if (arg && read(gate[0], &byte, 1) != 1)
+		abort();
+	SP_REGION_SCOPE("thread");
+	if (!forks) {
+		leaves_scopes();
+		return NULL;
+	}
+	child = fork();
+	if (child == 0) {
+		leaves_scopes();
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	return NULL;
+}
+
+static void *changes_mappings(void *stop)
+{
+	void *map;
+
+	while (!__atomic_load_n((int *)stop, __ATOMIC_RELAXED)) {
+		map = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		if (map == MAP_FAILED || munmap(map, 1 << 20))
+			abort();
+	}
+	return NULL;
+}
+
+/* @before: all are there before the first one goes on. */
+static void in_threads(int before)
+{
+	pthread_t changer, thread[THREADS];
+	int stop = 0;
+
+	if (pipe(gate))
+		abort();
+	pthread_create(&changer, NULL, changes_mappings, &stop);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_create(&thread[i], NULL, in_thread, before ? &stop : NULL);
+		if (!before)
+			pthread_join(thread[i], NULL);
+	}
+	if (before) {
+		fputs("ready\n", stderr);
+		getchar();
+		for (int i = 0; i < THREADS; i++)
+			if (write(gate[1], "", 1) != 1 || pthread_join(thread[i], NULL))
+				abort();
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	pthread_join(changer, NULL);
+}
+
+/* As in a container of old: the C library falls back to clone(). */
+static void refuse_clone3(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = {sizeof(code) / sizeof(code[0]), code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+		exit(3);
 }
 
 int main(int argc, char **argv)
@@ -119,6 +213,19 @@ int main(int argc, char **argv)
 		pthread_cancel(thread);
 		pthread_join(thread, NULL);
 		after();
+	} else if (!strcmp(what, "threads")) {
+		in_threads(0);
+	} else if (!strcmp(what, "before")) {
+		in_threads(1);
+	} else if (!strcmp(what, "forks")) {
+		forks = 1;
+		in_threads(0);
+	} else if (!strcmp(what, "clone")) {
+		pthread_t thread;
+
+		refuse_clone3();
+		pthread_create(&thread, NULL, in_thread, NULL);
+		pthread_join(thread, NULL);
 	}
 	return 0;
 }
