@@ -28,7 +28,8 @@ struct edge {
 	__u64 hole, hole_bytes; /* … but for the signal stack */
 	__u32 site;
 	__u32 keep;  /* calls that stay open */
-	__u32 found; /* depth of what was searched for, 0 none */
+	__u32 exact; /* what is searched for began here, not just in this region */
+	__u32 found; /* its depth, 0 none */
 };
 
 #define PLACE_SP(place) ((place) & ~7ull)
@@ -70,18 +71,36 @@ sp_inline bool is_dead(const struct edge *e, const struct frame *f)
 	       sp - e->hole >= e->hole_bytes;
 }
 
-static long close_broken(__u32 index, struct edge *e)
+/* The open call of a depth; NULL if there is none. */
+sp_inline struct frame *open_call(struct stack *st, __u32 depth)
+{
+	__u32 outer = depth - 1;
+
+	if (outer >= st->depth || outer >= SP_MAX_DEPTH)
+		return NULL;
+	barrier_var(outer); /* as in outer_frame() */
+	return &st->frames[outer] + 1;
+}
+
+/* Closes the innermost call without its end. */
+sp_inline void close_without_end(struct edge *e, struct frame *outer, __u16 flag)
 {
 	struct stack *st = e->st;
-	struct frame *outer = outer_frame(st);
-	__u32 flag;
 
-	if (!outer || st->depth <= e->keep)
-		return 1;
-	flag = is_dead(e, outer + 1) ? SP_CALL_CLOSED_BY_UNWINDING : SP_CALL_CLOSED_BY_OUTER;
 	st->late[st->n_late++ & (SP_LATE_ENDS - 1)] = outer[1].id;
 	st->overflow = 0; /* what was deeper is gone as well */
 	close_innermost(st, outer, e->now, flag);
+}
+
+static long close_broken(__u32 index, struct edge *e)
+{
+	struct frame *outer = outer_frame(e->st);
+
+	if (!outer || e->st->depth <= e->keep)
+		return 1;
+	close_without_end(e, outer,
+			  is_dead(e, outer + 1) ? SP_CALL_CLOSED_BY_UNWINDING
+						: SP_CALL_CLOSED_BY_OUTER);
 	return 0;
 }
 
@@ -94,14 +113,11 @@ sp_inline void close_inner(struct edge *e, __u32 keep)
 
 static long search_dead(__u32 index, struct edge *e)
 {
-	__u32 depth = index + 1;
+	struct frame *f = open_call(e->st, index + 1);
 
-	if (index >= e->st->depth || depth > SP_MAX_DEPTH)
-		return 1;
-	barrier_var(depth);
-	if (!is_dead(e, &e->st->frames[depth]))
+	if (f && !is_dead(e, f))
 		return 0;
-	e->found = depth;
+	e->found = f ? index + 1 : 0;
 	return 1;
 }
 
@@ -117,13 +133,9 @@ sp_inline void close_dead(struct edge *e)
 static long search_again(__u32 index, struct edge *e)
 {
 	__u32 depth = e->st->depth - index;
-	struct frame *f;
+	struct frame *f = open_call(e->st, depth);
 
-	if (index >= e->st->depth || depth > SP_MAX_DEPTH)
-		return 1;
-	barrier_var(depth);
-	f = &e->st->frames[depth];
-	if (PLACE_SP(f->place) > PLACE_SP(e->place))
+	if (!f || PLACE_SP(f->place) > PLACE_SP(e->place))
 		return 1;
 	if (f->site != e->site || f->place != e->place)
 		return 0;
@@ -155,16 +167,13 @@ static __noinline int repair_begin(struct stack *st, __u64 place, __u32 site)
 
 static long drop_one(__u32 index, struct edge *e)
 {
-	struct stack *st = e->st;
-	struct frame *outer = outer_frame(st);
+	struct frame *outer = outer_frame(e->st);
 	__u64 sp = PLACE_SP(e->place);
 
 	if (!outer || PLACE_SP(outer[1].place) > sp || PLACE_SP(outer[1].place) < e->low ||
 	    PLACE_SP(outer[1].place) - e->hole < e->hole_bytes)
 		return 1;
-	st->late[st->n_late++ & (SP_LATE_ENDS - 1)] = outer[1].id;
-	st->overflow = 0;
-	close_innermost(st, outer, e->now, SP_CALL_CLOSED_BY_UNWINDING);
+	close_without_end(e, outer, SP_CALL_CLOSED_BY_UNWINDING);
 	return 0;
 }
 
@@ -188,34 +197,26 @@ static __noinline int drop_abandoned(struct stack *st, __u64 sp)
 	return 0;
 }
 
-static long search_exact(__u32 index, struct edge *e)
+static long search_call(__u32 index, struct edge *e)
 {
 	__u32 depth = e->st->depth - index;
-	struct frame *f;
+	struct frame *f = open_call(e->st, depth);
 
-	if (index >= e->st->depth || depth > SP_MAX_DEPTH)
+	if (!f)
 		return 1;
-	barrier_var(depth);
-	f = &e->st->frames[depth];
-	if (f->id != e->id || f->place != e->place || (e->place & SP_SCOPE && f->site != e->site))
+	if (f->id != e->id || (f->place ^ e->place) & SP_SCOPE)
+		return 0;
+	if (e->exact && (f->place != e->place || (f->place & SP_SCOPE && f->site != e->site)))
 		return 0;
 	e->found = depth;
 	return 1;
 }
 
-static long search_name(__u32 index, struct edge *e)
+/* Searches the innermost call of the edge's region and kind; @exact: that began where the edge is. */
+sp_inline void find_call(struct edge *e, __u32 exact)
 {
-	__u32 depth = e->st->depth - index;
-	struct frame *f;
-
-	if (index >= e->st->depth || depth > SP_MAX_DEPTH)
-		return 1;
-	barrier_var(depth);
-	f = &e->st->frames[depth];
-	if (f->id != e->id || (f->place ^ e->place) & SP_SCOPE)
-		return 0;
-	e->found = depth;
-	return 1;
+	e->exact = exact;
+	bpf_loop(SP_MAX_DEPTH, search_call, e, 0);
 }
 
 sp_inline __u64 *seen_word(struct stack *st, __u64 id)
@@ -301,7 +302,7 @@ sp_inline bool end_overflow(struct edge *e)
 	if (!st->overflow || !outer)
 		return false;
 	if (e->place & SP_SCOPE)
-		bpf_loop(SP_MAX_DEPTH, search_exact, e, 0);
+		find_call(e, 1);
 	if (!e->found && !is_dead(e, outer + 1)) {
 		st->overflow--;
 		return true;
@@ -325,10 +326,10 @@ static __noinline int repair_end(struct edge *e)
 	if (end_overflow(e))
 		return 0;
 	if (!e->found)
-		bpf_loop(SP_MAX_DEPTH, search_exact, e, 0);
+		find_call(e, 1);
 	if (!e->found) {
 		close_dead(e);
-		bpf_loop(SP_MAX_DEPTH, search_name, e, 0);
+		find_call(e, 0);
 	}
 	if (!e->found)
 		return 1;

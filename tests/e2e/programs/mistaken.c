@@ -140,8 +140,10 @@ static void in_threads(int before)
 		fputs("ready\n", stderr);
 		getchar();
 		for (int i = 0; i < THREADS; i++)
-			if (write(gate[1], "", 1) != 1 || pthread_join(thread[i], NULL))
+			if (write(gate[1], "", 1) != 1)
 				abort();
+		for (int i = 0; i < THREADS; i++)
+			pthread_join(thread[i], NULL);
 	}
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	pthread_join(changer, NULL);
