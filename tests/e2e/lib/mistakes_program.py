@@ -81,7 +81,7 @@ class Program:
         elif kind == "fiber":
             self.put(depth, f"if (!dice(3)) start_fiber(f{r.randrange(FUNCTIONS)}); else resume_fiber();")
         elif kind == "signal":
-            self.put(depth, "if (budget && !dice(3)) raise(SIGUSR1);")
+            self.put(depth, "if (budget && !handling && !dice(3)) raise(SIGUSR1);")
         elif kind == "yield":
             self.put(depth, "yield();")
         elif kind == "fork":

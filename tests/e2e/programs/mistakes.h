@@ -267,6 +267,10 @@ static struct fiber *fiber_new(void (*function)(void))
 	return f;
 }
 
+/* One at a time: a fiber that a handler resumes has its own mask of signals, and another handler would
+ * begin where this one's frames are. */
+static __thread int handling;
+
 static void (*in_handler)(void);
 static void handler(int number)
 {
@@ -276,7 +280,9 @@ static void handler(int number)
 	(void)number;
 	on_stack = 1;
 	target = NULL;
+	handling = 1;
 	in_handler();
+	handling = 0;
 	target = target_before;
 	on_stack = before;
 }
