@@ -125,6 +125,7 @@ def creates(into):
     check(shown and float(shown[1]) >= 97, f"by copies: {done.stderr}")
 
 
+@real_time
 def probes(into):
     """A program that does little but cross probes: libdw, too, finds the way from the kernel's trampoline to the probe,
     and from the probe to the program."""
