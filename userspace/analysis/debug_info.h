@@ -46,10 +46,10 @@ struct sp_debug_info;
 
 #define SP_DEBUG_REASON 320
 
-/* Opens @path. A file whose build-id is not @build_id (hexadecimal, or content_id.h's; NULL or "": not known) is
- * refused with -ESTALE: its lines would be wrong. Other failures: -ENOENT and its like from
- * opening, -ENOEXEC for what is not an ELF file that libdw takes. On failure @ret_reason gets half
- * a sentence ("is not an ELF file").
+/* Opens @path. A file whose build-id is not @build_id (hexadecimal, or content_id.h's; NULL or "":
+ * not known) is refused with -ESTALE: its lines would be wrong. Other failures: -ENOENT and its
+ * like from opening, -ENOEXEC for what is not an ELF file that libdw takes. On failure @ret_reason
+ * gets half a sentence ("is not an ELF file").
  * @debug_path: where to search separate debug files, in the syntax of libdwfl, NULL for the
  * default: beside the file, in .debug/ and under /usr/lib/debug. */
 int sp_debug_info_open(const char *path, const char *build_id, const char *debug_path,

@@ -14,6 +14,7 @@
 #include "userspace/base/text.h"
 
 #define HASH "\\x23"
+#define NO_NAME "(no name)"
 
 struct line {
 	char *text;
@@ -32,7 +33,7 @@ static int push(struct line *line, const struct sp_calltree *tree, uint32_t node
 		return -ENOMEM;
 	/* A line that begins with # is a comment to those who read it. */
 	comment = !line->bytes && *name == '#';
-	bytes = strlen(name) + strlen(suffix) + 2 + sizeof(HASH);
+	bytes = strlen(name) + strlen(suffix) + 2 + sizeof(HASH) + sizeof(NO_NAME);
 	if (line->room - line->bytes < bytes) {
 		size_t room = line->room * 2 + bytes;
 		char *larger = realloc(line->text, room);
@@ -47,7 +48,7 @@ static int push(struct line *line, const struct sp_calltree *tree, uint32_t node
 			*c = ':';
 	line->bytes +=
 		(size_t)sprintf(line->text + line->bytes, "%s%s%s%s", line->bytes ? ";" : "",
-				comment ? HASH : "", *name ? name + comment : "(no name)", suffix);
+				comment ? HASH : "", *name ? name + comment : NO_NAME, suffix);
 	return 0;
 }
 

@@ -375,18 +375,18 @@ def random_recording(test, name, seed):
     random.seed(seed)
     recording = test.recording(name)
     names = ["leaf", "solve", "handler", "recurse", "stop"]
-    regions = ["a", "b;c", "#d #e"]
+    regions = ["a", "b;c", "#d #e", ""]
     for region in regions:
         recording.add("region", region)
     wanted = collections.Counter()
     for _ in range(400):
-        region = random.randrange(-1, 3)
+        region = random.randrange(-1, len(regions))
         stack = [random.choice(names) for _ in range(random.randrange(1, 12))]
         end, outer = random.choice([(COMPLETE, []), (COMPLETE, []), (TRUNCATED, ["[truncated]"]), (NO_TABLE, ["[unknown]"])])
         frames = [test.leaf(stack[0])] + [test.caller(name) for name in stack[1:]]
         count = random.randrange(1, 5)
         recording.sample(frames, region=region, end=end, count=count)
-        path = [regions[region].replace(";", ":") if region >= 0 else "(no region)"] + outer + stack[::-1]
+        path = [regions[region].replace(";", ":") or "(no name)" if region >= 0 else "(no region)"] + outer + stack[::-1]
         wanted[tuple(path)] += count
     return recording.write(), wanted
 
