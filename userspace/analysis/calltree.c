@@ -215,12 +215,14 @@ const struct sp_calltree_node *sp_calltree_node(const struct sp_calltree *tree, 
 const char *sp_calltree_name(const struct sp_calltree *tree, uint32_t number)
 {
 	const struct sp_calltree_node *node = &tree->nodes[number];
+	const char *region;
 
 	switch (node->kind) {
 	case SP_CALLTREE_ROOT:
 		return "all";
 	case SP_CALLTREE_REGION:
-		return sp_stacks_region_name(tree->stacks, node->function);
+		region = sp_stacks_region_name(tree->stacks, node->function);
+		return *region ? region : "(no name)";
 	case SP_CALLTREE_NO_REGION_KIND:
 		return SP_CALLTREE_NO_REGION;
 	case SP_CALLTREE_TRUNCATED:
