@@ -5,7 +5,6 @@ each CPU, thread and region, what is recorded and what the ledger says is, to th
 counted itself."""
 import collections
 import json
-import os
 import pathlib
 import signal
 import sys
@@ -13,7 +12,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "lib"))
 from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, everywhere, finish, good, lost, main,
-                 need_root, need_scope_profiler, recorded, report, run, scaled, start, wait_for)
+                 need_root, need_scope_profiler, preloaded, recorded, report, run, scaled, start, wait_for)
 
 need_root()
 need_scope_profiler()
@@ -26,7 +25,7 @@ CALLS = {"call ring full", "nested too deeply", "no task storage", "name table f
 def storm(into, *arguments, options=("-F", 0), stopped=0, **faults):
     """Runs it; gives what sp-trace said, the profile, and what was fired by (thread, CPU, region).
     @stopped: so many seconds of it the recorder does not run. @faults: of the kernel, as in injected.c."""
-    environment = {**os.environ, "LD_PRELOAD": str(PROGRAMS / "libinjected.so"), **faults} if faults else None
+    environment = preloaded("libinjected.so", **faults) if faults else None
     recorder = start([SP_TRACE, *options, "--ring-size", "4K", "--keep-journal", "-o", into / "out", "--",
                       PROGRAMS / "storm", *arguments], env=environment)
     if stopped:

@@ -12,8 +12,8 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
-from e2e import (PROGRAMS, SP_TRACE, check, contains, equal, everywhere, finish, good, lost, main, need_root,
-                 need_scope_profiler, run, start, start_trace, stop_trace, trace, wait_for)
+from e2e import (SP_TRACE, check, contains, equal, everywhere, finish, good, lost, main, need_root,
+                 need_scope_profiler, preloaded, run, start, start_trace, stop_trace, trace, wait_for)
 
 need_root()
 need_scope_profiler()
@@ -42,7 +42,7 @@ def check_times(profile, begin, end):
 def wall_clock(into):
     """An hour forward and back at once, for all; and an hour forward to stay, for the recorder."""
     hour = into / "hour"
-    environment = {**os.environ, "LD_PRELOAD": str(PROGRAMS / "libinjected.so"), "INJECT_HOUR": str(hour)}
+    environment = preloaded("libinjected.so", INJECT_HOUR=str(hour))
     target, ledger = start_sums(into, "run", 2, 2000, 100)
     begin = now()
     recorder = start_trace("-F", 997, "-o", into / "out", pid=target.pid, env=environment)

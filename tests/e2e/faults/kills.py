@@ -84,12 +84,12 @@ def attached(into):
     """A program that runs through all of them."""
     seed = os.environ.get("SP_SEED") or str(time.time_ns())
     print(f"SP_SEED={seed}")
-    chance, total = random.Random(seed), 0
+    chance, total, recorded = random.Random(seed), 0, 0
     target, ledger = start_sums(into, "run", THREADS, 0, 2000)
     ledger.go()
-    begin = time.monotonic()  # half of them are to record for a while, also on a machine with others on it
+    begin = time.monotonic()
     stop_trace(start_trace("-F", 99, "-o", into / "whole", pid=target.pid))
-    most_wait = max(1.0, time.monotonic() - begin)
+    most_wait = time.monotonic() - begin  # follows the machine: some get to record, others do not
     for i in range(KILLS):
         before = ledger.left()
         (into / str(i)).mkdir()
@@ -99,9 +99,12 @@ def attached(into):
         kill(recorder)
         most = ledger.entered() - before + 4 * THREADS
         check_disarmed(target)
-        total += check_recovered(into / str(i), most)
-    check(total > scaled(20 * KILLS), f"{total} calls in all: most recorders were killed before they recorded")
-    print(f"{KILLS} kills, {total} calls recovered")
+        calls = check_recovered(into / str(i), most)
+        total += calls
+        recorded += calls > 0
+        most_wait *= 0.8 if calls else 1.3
+    print(f"{KILLS} kills, of which {recorded} while it recorded; {total} calls recovered")
+    check(recorded >= KILLS // 10, "most recorders were killed before they recorded")
     end_sums(target, ledger)
 
 

@@ -12,8 +12,8 @@ import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
 import cgroup
-from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, everywhere, files, finish, good, main,
-                 need_root, need_scope_profiler, run, start, trace, wait_for, wait_said)
+from e2e import (SP_REPORT, SP_TRACE, check, contains, equal, everywhere, files, finish, good, main, need_root,
+                 need_scope_profiler, not_sanitized, preloaded, run, start, trace, wait_for, wait_said)
 
 need_root()
 need_scope_profiler()
@@ -66,7 +66,7 @@ def tell(outcomes):
 def bpf_fails(into):
     """Each call of bpf(2) that makes or changes something fails once."""
     log = into / "log"
-    environment = {**os.environ, "LD_PRELOAD": str(PROGRAMS / "libinjected.so"), "INJECT_BPF_LOG": str(log)}
+    environment = preloaded("libinjected.so", INJECT_BPF_LOG=str(log))
     equal(record_under(into, "all", [], environment), "exact", "without a failure")
     calls = [int(c) for c in log.read_text().split()]
     del environment["INJECT_BPF_LOG"]
@@ -101,6 +101,7 @@ def descriptors(into):
     check({"refused", "exact"} <= set(outcomes), f"outcomes of limits of descriptors: {outcomes}")
 
 
+@not_sanitized("the address sanitizer reserves terabytes of address space")
 def address_space(into):
     outcomes = []
     for megabytes in (range(8, 400, 24) if FULL else (16, 96, 400)):
