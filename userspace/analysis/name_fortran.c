@@ -40,6 +40,28 @@ static char *join(const char *module, const char *end, const char *procedure, si
 		       : name;
 }
 
+/* gfortran, what procedures with ENTRY statements have in common: master.0.step. Where the name of
+ * the first of them begins, else @name. */
+static const char *skip_master(const char *name)
+{
+	size_t digits;
+
+	if (strncmp(name, "master.", 7) != 0)
+		return name;
+	digits = strspn(name + 7, "0123456789");
+	return digits && name[7 + digits] == '.' ? name + 8 + digits : name;
+}
+
+static char *from_entries(const char *base)
+{
+	const char *name = skip_master(base), *end = base + strlen(base);
+
+	if (name == base)
+		return NULL;
+	end -= end > name && end[-1] == '_';
+	return is_identifier(name, end) ? strndup(name, (size_t)(end - name)) : NULL;
+}
+
 /* What gfortran writes for derived types: __copy_heat_Field */
 static bool is_generated(const char *name)
 {
@@ -64,7 +86,7 @@ static char *from_gnu(const char *base)
 		mark = strstr(module, marks[kind]);
 	if (!mark)
 		return NULL;
-	procedure = mark + strlen(marks[kind - 1]);
+	procedure = skip_master(mark + strlen(marks[kind - 1]));
 	if (!is_identifier(procedure, procedure + strlen(procedure)) && !is_generated(procedure))
 		return NULL;
 	dot = memchr(module, '.', (size_t)(mark - module));
@@ -142,8 +164,8 @@ static char *from_cray(const char *base)
 
 char *sp_name_fortran(const char *base)
 {
-	static char *(*const decoders[])(const char *) = {from_gnu, from_flang, from_intel,
-							  from_cray};
+	static char *(*const decoders[])(const char *) = {from_gnu, from_entries, from_flang,
+							  from_intel, from_cray};
 
 	if (!*base)
 		return NULL;

@@ -52,6 +52,12 @@ static void test_schemes(void)
 		/* gfortran */
 		{"__heat_MOD_step", "heat::step"},
 		{"__heat.sub_MOD_step", "heat::sub::step"},
+		{"__heat_MOD_master.0.step", "heat::step"},
+		{"master.12.step_", "step"},
+		{"master.0.step.constprop.0", "step"},
+		{"master.step_", NULL},
+		{"master.0.", NULL},
+		{"master.0.Step", NULL},
 		{"__heat_2_MOD_step_x.isra.0", "heat_2::step_x"},
 		{"__heat_MOD___copy_heat_Field", "heat::__copy_heat_Field"},
 		{"__MOD_step", NULL},
