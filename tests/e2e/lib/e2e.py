@@ -33,8 +33,9 @@ SP_TRACE = str(BIN / "sp-trace")
 SP_REPORT = str(BIN / "sp-report")
 SANITIZED = os.environ.get("SP_SANITIZED") == "1"  # sp-trace, sp-report and examples/ are
 EMULATED = os.environ.get("SP_TEST_EMULATED", "")
-SLOWER = 15 if EMULATED else 1
-LONG = 120 * SLOWER  # seconds after which anything is taken to hang
+SLOWER = 15 if EMULATED else 1  # programs
+PATIENCE = max(SLOWER, 4 if SANITIZED else 1)  # sp-trace and sp-report
+LONG = 120 * PATIENCE  # seconds after which anything is taken to hang
 
 _checks = _failures = 0
 
@@ -220,7 +221,7 @@ def start(command, **options):
 
 def wait_for(condition, what, seconds=30):
     """Polls until the condition gives something true, which is returned."""
-    seconds *= SLOWER
+    seconds *= PATIENCE
     until = time.monotonic() + seconds
     while True:
         value = condition()
@@ -233,7 +234,7 @@ def wait_for(condition, what, seconds=30):
 
 def wait_said(process, word, seconds=30):
     """Reads the process's stderr until the word comes."""
-    until = time.monotonic() + seconds * SLOWER
+    until = time.monotonic() + seconds * PATIENCE
     while word not in process.said:
         left = until - time.monotonic()
         ready, _, _ = select.select([process.stderr], [], [], max(left, 0))
