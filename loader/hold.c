@@ -29,6 +29,7 @@
 #include <bpf/bpf.h>
 
 #include "bpf/config.h"
+#include "loader/clock.h"
 #include "loader/without.h"
 
 #define PATIENCE_MS 200
@@ -46,6 +47,7 @@ struct sp_hold {
 struct question {
 	uint32_t number;
 	int32_t pid;
+	int64_t deadline; /* ms: the exec goes on then */
 };
 
 struct answer {
@@ -102,7 +104,7 @@ static bool is_recorded(const struct doorkeeper *d, pid_t pid)
 
 static bool send_question(struct doorkeeper *d, pid_t pid, int file)
 {
-	struct question q = {.number = ++d->number, .pid = pid};
+	struct question q = {.number = ++d->number, .pid = pid, .deadline = d->deadline};
 	union {
 		char space[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
@@ -155,10 +157,10 @@ static void ask(struct doorkeeper *d)
 {
 	int64_t now = now_ms();
 
+	d->deadline = now + PATIENCE_MS;
 	while (d->count && (d->unanswered >= DEAF_AFTER || now - d->queue[0].since >= MOST_MS ||
 			    !send_question(d, d->queue[0].pid, d->queue[0].fd)))
 		pass_first(d, false);
-	d->deadline = now + PATIENCE_MS;
 }
 
 static void end_question(struct doorkeeper *d, bool known)
@@ -305,7 +307,7 @@ static void end_hold(struct sp_hold *hold)
 	hold->socket = -1;
 }
 
-int sp_hold_next(struct sp_hold *hold, pid_t *ret_pid, int *ret_fd)
+int sp_hold_next(struct sp_hold *hold, pid_t *ret_pid, int *ret_fd, uint64_t *ret_until)
 {
 	struct question q;
 	union {
@@ -334,6 +336,7 @@ int sp_hold_next(struct sp_hold *hold, pid_t *ret_pid, int *ret_fd)
 		return 0;
 	memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
 	*ret_pid = q.pid;
+	*ret_until = sp_now() + (uint64_t)((q.deadline - now_ms()) * 1000000);
 	hold->question = q.number;
 	return 1;
 }

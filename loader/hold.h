@@ -14,6 +14,7 @@
 #define SP_LOADER_HOLD_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct sp_hold;
@@ -23,10 +24,10 @@ struct sp_hold;
 int sp_hold_start(int lanes, struct sp_hold **ret_hold);
 /* Readable when an exec waits; for poll(2). Negative once the doorkeeper is gone, so ask each time. */
 int sp_hold_fd(const struct sp_hold *hold);
-/* The next exec that waits: who, and the file, open for reading (close it). 1, or 0 if there is
- * none. Answer it before the next. -ESHUTDOWN where the doorkeeper has died: nothing is held any
- * more. */
-int sp_hold_next(struct sp_hold *hold, pid_t *ret_pid, int *ret_fd);
+/* The next exec that waits: who, the file, open for reading (close it), and until when it waits at
+ * most (ns; perhaps that has passed). 1, or 0 if there is none. Answer it before the next. -ESHUTDOWN
+ * where the doorkeeper has died: nothing is held any more. */
+int sp_hold_next(struct sp_hold *hold, pid_t *ret_pid, int *ret_fd, uint64_t *ret_until);
 /* Lets it go. @known: do not ask about this file again until it changes. */
 void sp_hold_answer(struct sp_hold *hold, bool known);
 /* Ends it; nothing waits any more. NULL is fine. */

@@ -32,10 +32,11 @@ struct sp_archive;
 void sp_images_set_archive(struct sp_images *images, struct sp_archive *archive);
 
 /* Looks at files, known or new; scans and arms the new ones together. Takes over the descriptors.
- * @paths are what they are called; @since, if not NULL, when they began to run (ns; 0 for one that was held
- * until now, or ran before the recording): what that costs in missing regions is said and noted; @users who
- * mapped them, NULL: he for whom we record. A file that cannot be read or armed is noted and logged, and
- * does not fail the call; -errno is for want of memory or of the helper. */
+ * @paths are what they are called; @since, if not NULL, when they began to run (ns; 0 for one that is held
+ * until it is armed, or ran before the recording; a time to come where that is the latest): what it costs in
+ * missing regions is said and noted; @users who mapped them, NULL: he for whom we record. A file that cannot
+ * be read or armed is noted and logged, and does not fail the call; -errno is for want of memory or of the
+ * helper. */
 int sp_images_add(struct sp_images *images, const int *fds, const char *const *paths,
 		  const uint64_t *since, const struct sp_user *users, size_t count);
 /* Whether there is an archive, so that users matter. */

@@ -90,17 +90,23 @@ static void add_program(struct files *files, const char *name, const struct sp_i
 	free(path);
 }
 
-static int arm_files(struct sp_images *images, struct files *files)
+/* @since: when they began to run, or will; 0: once they are armed. */
+static int arm_files(struct sp_images *images, struct files *files, uint64_t since)
 {
-	int r = sp_images_add(images, files->fds, (const char *const *)files->paths, NULL, NULL,
-			      files->count);
+	uint64_t all[MOST_FILES];
+	int r;
 
+	for (size_t i = 0; i < files->count; i++)
+		all[i] = since;
+	r = sp_images_add(images, files->fds, (const char *const *)files->paths, all, NULL,
+			  files->count);
 	for (size_t i = 0; i < files->count; i++)
 		free(files->paths[i]);
 	return r;
 }
 
-int sp_prearm_file(struct sp_images *images, int fd, const struct sp_identity *identity)
+int sp_prearm_file(struct sp_images *images, int fd, const struct sp_identity *identity,
+		   uint64_t until)
 {
 	sp_cleanup(sp_freep) struct files *files = calloc(1, sizeof(*files));
 	char link[64], path[4096];
@@ -118,7 +124,7 @@ int sp_prearm_file(struct sp_images *images, int fd, const struct sp_identity *i
 	files->count = 1;
 	if (is_elf(fd) && path[0] == '/')
 		sp_libraries_list(path, fd, NULL, add_library, files);
-	return arm_files(images, files);
+	return arm_files(images, files, until);
 }
 
 int sp_prearm_command(struct sp_images *images, char *const *argv,
@@ -142,5 +148,5 @@ int sp_prearm_command(struct sp_images *images, char *const *argv,
 				add_program(files, word, NULL);
 		free(copy);
 	}
-	return arm_files(images, files);
+	return arm_files(images, files, 0);
 }

@@ -14,7 +14,9 @@
 int sp_prearm_command(struct sp_images *images, char *const *argv,
 		      const struct sp_identity *identity);
 
-/* Arms one program, open as @fd (taken over), and its libraries. */
-int sp_prearm_file(struct sp_images *images, int fd, const struct sp_identity *identity);
+/* Arms one program, open as @fd (taken over), and its libraries. @until: when it begins to run
+ * (sp_now()), whether they are armed or not. */
+int sp_prearm_file(struct sp_images *images, int fd, const struct sp_identity *identity,
+		   uint64_t until);
 
 #endif

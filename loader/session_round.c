@@ -188,12 +188,12 @@ void sp_session_await_tables(struct sp_session *s, uint64_t most_ns)
  * fill meanwhile. */
 void sp_session_on_hold(struct sp_session *s)
 {
-	uint64_t until = sp_now() + HOLD_MOST_NS;
+	uint64_t until = sp_now() + HOLD_MOST_NS, waits;
 	pid_t pid;
 	int fd;
 
 	while (s->hold && sp_now() < until) {
-		int r = sp_hold_next(s->hold, &pid, &fd);
+		int r = sp_hold_next(s->hold, &pid, &fd, &waits);
 		bool traced;
 
 		if (r < 0)
@@ -205,7 +205,7 @@ void sp_session_on_hold(struct sp_session *s)
 		(void)sp_rings_drain_control(s->rings); /* its fork may have come a moment ago */
 		traced = sp_processes_has(s->processes, pid);
 		if (traced) {
-			(void)sp_prearm_file(s->images, fd, &s->identity);
+			(void)sp_prearm_file(s->images, fd, &s->identity, waits);
 			sp_session_await_tables(s, TABLES_MOST_NS);
 		} else {
 			close(fd);

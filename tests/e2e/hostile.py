@@ -11,13 +11,13 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, everywhere, files, main, need_root,
-                 need_scope_profiler, need_tool, run, trace)
+from e2e import (PROGRAMS, SLOWER, SP_REPORT, SP_TRACE, check, contains, equal, everywhere, files, finish, main,
+                 need_root, need_scope_profiler, need_tool, run, start, trace, wait_for)
 
 need_root()
 need_scope_profiler()
 need_tool("gcc")
-from recording import Profile
+from recording import Profile, text
 
 AUDITOR = r"""
 #include <fcntl.h>
@@ -152,6 +152,28 @@ print(start(20), flush=True)
     check(took < usual + 1.5, f"20 execs took {took:.1f} s behind a stopped recorder, and {usual:.1f} s before")
 
 
+def held_too_long(into):
+    """An exec that a stopped recorder did not answer goes on, and what is missing until its program was armed is
+    a gap, though the recorder arms it as it answers, too late."""
+    shutil.copy(PROGRAMS / "family", into / "late")
+    script = f"while ! [ -e {into}/go ]; do sleep 0.01; done; name=lat; {into}/${{name}}e sleep {100 * SLOWER}; exit 0"
+    recorder = start([SP_TRACE, "-F", 0, "-o", into / "out", "--", "sh", "-c", script])
+    wait_for(lambda: "sh" in run(["ps", "-o", "comm=", "--ppid", recorder.pid]).stdout.split(), "the shell")
+    time.sleep(0.3)
+    recorder.send_signal(signal.SIGSTOP)
+    (into / "go").touch()
+    time.sleep(0.6)
+    recorder.send_signal(signal.SIGCONT)
+    status, _, said = finish(recorder)
+    equal(status, 0, f"status: {said}")
+    contains(said, "late was mapped", "before its probes were armed")
+    profile = Profile(next((into / "out").glob("*.h5")))
+    check(0 < profile.count().get("sleep", 0) < 100 * SLOWER, f"calls: {profile.count()}")
+    told = dict(zip(text(profile.losses["cause"]), profile.losses["count"]))
+    check(told.pop("end without a begin", 0) <= 1, "more ends than one region has")  # that it was in just then
+    equal(told, {"armed late": 1}, "losses")
+
+
 def doorkeeper_killed(into):
     """The recorder goes on without the process that holds execs, says so, and does not spin."""
     recorder = subprocess.Popen([SP_TRACE, "-F", "0", "-o", into / "out", "--", "sh", "-c",
@@ -180,4 +202,4 @@ def ancestor(into):
     check("sp-libs" not in done.stderr and "sp-elf" not in done.stderr, f"it recorded its helpers: {done.stderr}")
 
 
-main(audited, half_ended, streams_closed, size_limit, stopped, doorkeeper_killed, ancestor)
+main(audited, half_ended, streams_closed, size_limit, stopped, held_too_long, doorkeeper_killed, ancestor)
