@@ -12,7 +12,7 @@ import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
 from e2e import (PROGRAMS, SLOWER, SP_REPORT, SP_TRACE, check, contains, equal, everywhere, files, finish, main,
-                 need_root, need_scope_profiler, need_tool, run, start, trace, wait_for)
+                 need_root, need_scope_profiler, need_tool, real_time, run, start, trace, wait_for)
 
 need_root()
 need_scope_profiler()
@@ -70,7 +70,7 @@ def audited(into):
     equal(profile.count().get("audited"), 3, f"calls: {done.stderr}")
 
 
-@everywhere
+@real_time
 def half_ended(into):
     """Processes and threads that have ended already do not end once more: the recording ends without them."""
     for play in ("zombie", "leaderless"):
@@ -100,6 +100,7 @@ def streams_closed(into):
     contains(done.stderr, "could not be written")
 
 
+@everywhere
 def size_limit(into):
     """A limit of the size of files ends the recording like a full disk; the command has its signal back."""
     limit = 64 << 10
@@ -126,6 +127,7 @@ def size_limit(into):
     check(any(name.endswith(".h5") for name in files(into)), f"nothing is there: {files(into)}")
 
 
+@real_time
 def stopped(into):
     """Who waits for a recorder that does not answer waits twice, and not again for each exec."""
     for i in range(40):
@@ -174,6 +176,7 @@ def held_too_long(into):
     equal(told, {"armed late": 1}, "losses")
 
 
+@real_time
 def doorkeeper_killed(into):
     """The recorder goes on without the process that holds execs, says so, and does not spin."""
     recorder = subprocess.Popen([SP_TRACE, "-F", "0", "-o", into / "out", "--", "sh", "-c",
@@ -193,6 +196,7 @@ def doorkeeper_killed(into):
     equal(len(keepers) and Profile(next((into / "out").glob("*.h5"))).count().get("many"), 100000, "calls")
 
 
+@real_time
 def ancestor(into):
     """A recorder that descends from its target does not record itself, and wait for itself."""
     begin = time.monotonic()
