@@ -327,6 +327,7 @@ static void test_not_a_journal(void)
 {
 	const char *path = check_path(directory, "strange");
 	struct sp_journal *j = NULL;
+	int ends[2];
 
 	CHECK_INT(sp_journal_open(check_path(directory, "no such file"), &j, &error), -ENOENT);
 	check_write_file(path, "", 0);
@@ -340,6 +341,11 @@ static void test_not_a_journal(void)
 	CHECK(strstr(error.text, "not a journal"));
 	CHECK_INT(sp_journal_open(directory, &j, &error), -EISDIR);
 	CHECK_INT(sp_journal_open("/dev/null", &j, &error), -SP_E_FORMAT);
+	/* A descriptor that somebody else has opened may be of anything. */
+	CHECK_INT(pipe(ends), 0);
+	CHECK_INT(sp_journal_open_fd(ends[0], &j, &error), -EINVAL);
+	CHECK(strstr(error.text, "not a regular file"));
+	close(ends[1]);
 	CHECK(!j);
 }
 

@@ -184,6 +184,15 @@ def kernel_symbol(file):
         put_data(file, "sp_trace/kernel_symbols/" + name, [value], kind)
 
 
+def loss(cause="call ring full", count=1, first=5, last=9):
+    def change(file):
+        trace(file)
+        for name, value, kind in (("cause", cause, STRING), ("cpu", 0, "i8"), ("thread", 0, "i8"), ("count", count, "u8"),
+                                  ("first_ns", first, "u8"), ("last_ns", last, "u8")):
+            put_data(file, "sp_trace/losses/" + name, [value], kind)
+    return change
+
+
 def attribute(name, value, **options):
     def change(file):
         file.attrs.pop(name, None)
@@ -319,6 +328,9 @@ def bad_h5():
     h5("kernel-frames", with_trace(replaced("sp_trace/samples/kernel_frames", [0, 9], "u4")))
     h5("kernel-symbol-end", with_trace(kernel_symbol))
     h5("kernel-symbol-short", with_trace(lambda file: (kernel_symbol(file), replaced("sp_trace/kernel_symbols/end", [5, 6], "u8")(file))))
+    h5("loss-reversed", loss(first=10))
+    h5("loss-of-nothing", loss(count=0))
+    h5("loss-without-cause", loss(cause=""))
     h5("sample-column-short", with_trace(replaced("sp_trace/samples/ip", [1], "u8")))
     h5("link-external", lambda file: (without(events + "durations")(file), file.__setitem__(events + "durations", h5py.ExternalLink("/etc/passwd", "/x"))))
     h5("storage-external", storage_external)
@@ -453,7 +465,27 @@ def block(payload, kind=2, sequence=1, events=0, magic=0x4b4c4253, length=None, 
     return header + struct.pack("<I", crc32c(header + bytes(4) + payload)) + payload
 
 
+def varint(value):
+    out = b""
+    while value >= 0x80:
+        out += bytes([value & 0x7f | 0x80])
+        value >>= 7
+    return out + bytes([value])
+
+
+def spj_loss(first=5, last=9, count=1, cause=1):
+    """A journal with one loss and its end."""
+    schema = b"event 23 loss none\n" + b"".join(b"field u64 %s\n" % name for name in (b"first", b"last", b"count")) + b"field u32 cause\n" + \
+        b"event 24 end text\nfield u64 time\n"
+    loss = b"".join(varint(value) for value in (23, 0, 0, first * 2, last * 2, count * 2, cause * 2))
+    end = b"".join(varint(value) for value in (24, 0, 0, 20, 0))
+    return b"SPTRJNL1" + block(schema, kind=1, sequence=0) + block(loss + end, events=2)
+
+
 def bad_spj():
+    put("spj-loss-reversed.spj", spj_loss(first=10))
+    put("spj-loss-of-nothing.spj", spj_loss(count=0))
+    put("spj-loss-without-cause.spj", spj_loss(cause=0))
     demo = (BAD.parent / "demo.spj").read_bytes()
     first = 8 + 32 + struct.unpack_from("<I", demo, 12)[0]  # where the block after the schema begins
     start, schema, rest = demo[:8], demo[8:first], demo[first:]

@@ -108,6 +108,9 @@ BAD = {
     "thread's process": (put("sp_trace/threads/process", 1, 9), "row 1 of the threads names process 9"),
     "module's process": (put("sp_trace/modules/process", 0, 1), "row 0 of the modules names process 1"),
     "loss's thread": (put("sp_trace/losses/thread", 0, 2), "row 0 of the losses names thread 2"),
+    "loss reversed": (put("sp_trace/losses/first_ns", 0, 2**63), "losses row 0 ends at"),
+    "loss of nothing": (put("sp_trace/losses/count", 0, 0), "losses row 0 counts no event"),
+    "loss without a cause": (put("sp_trace/losses/cause", 0, ""), "losses row 0 has no cause"),
     "sample's thread": (put("sp_trace/samples/thread", 4, 2), "row 4 of the samples names thread 2"),
     "sample's region": (put("sp_trace/samples/region", 4, -2), "sample 4 names region -2 of 2"),
     "sample's module": (put("sp_trace/samples/module", 19, 1), "row 19 of the samples names module 1"),
@@ -122,6 +125,8 @@ ODD = {
     "flags": (put("sp_trace/calls/flags", 0, 64), "a call has flags of a meaning that is not known: call 0 of row 0"),
     "thread ends": (put("thread_table/end_ns", 1, 5), "ends before it starts: row 1 of the threads"),
     "sample's rank": (put("sp_trace/samples/rank", 3, 8), "a sample is of a rank that the profile does not have"),
+    "loss's cause": (put("sp_trace/losses/cause", 0, "sun spots"),
+                     'events were lost for a cause that this version does not know: row 0 of the losses, "sun spots"'),
     "finalize": (lambda file: file["metadata"].attrs.__setitem__("finalize_time_ns", 5), "ended before it started"),
     "crossing": (both(put("events/durations", 70, 500), without_statistics), "a call crosses another one of its lane"),
 }

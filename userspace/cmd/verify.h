@@ -39,6 +39,7 @@ enum sp_finding {
 	SP_FIND_SITES,
 	SP_FIND_STACK_END,
 	SP_FIND_KERNEL_FRAMES,
+	SP_FIND_LOSS_CAUSE,
 	SP_FIND_N,
 };
 
@@ -56,6 +57,7 @@ struct sp_verdict {
 	uint64_t dangling;  /* calls whose parent was not recorded, which is fine */
 	uint64_t done, all; /* progress, in whatever unit */
 	struct sp_stack_compare *stacks; /* NULL: not compared */
+	bool too_different;		 /* the error is that fewer of them are identical than wanted */
 	const char *path;
 };
 
@@ -65,6 +67,10 @@ void sp_verdict_warn(struct sp_verdict *verdict, enum sp_finding finding, const 
 /* The error of a row of a table that names one of another table (or a region) which is not there. */
 int sp_verdict_bad_reference(struct sp_verdict *verdict, const char *table, size_t row,
 			     const char *what, int64_t value, size_t n);
+/* The error of losses that cannot be: of no event, for no cause, or that end before they begin.
+ * @where: what has the number. 0 if they can. */
+int sp_verdict_loss(struct sp_verdict *verdict, const char *where, uint64_t number, bool has_cause,
+		    uint64_t count, uint64_t first, uint64_t last);
 /* The text of a warning: what, how often, where first. To free(), NULL without memory. */
 char *sp_verdict_tell(const struct sp_verdict *verdict, enum sp_finding finding);
 /* Shows how far it is, on terminals, a few times a second. */

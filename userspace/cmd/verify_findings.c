@@ -2,6 +2,7 @@
  *
  * verify_findings.c - what verify warns of, in words.
  */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +63,9 @@ static const struct {
 				   "%s samples have fewer frames than they say the kernel has"},
 	[SP_FIND_STACK_END] = {"a stack ends for a reason that this version does not know",
 			       "%s stacks end for reasons that this version does not know"},
+	[SP_FIND_LOSS_CAUSE] = {"events were lost for a cause that this version does not know",
+				"%s times events were lost for a cause that this version does not "
+				"know"},
 };
 
 void sp_verdict_warn(struct sp_verdict *verdict, enum sp_finding finding, const char *format, ...)
@@ -74,6 +78,22 @@ void sp_verdict_warn(struct sp_verdict *verdict, enum sp_finding finding, const 
 	va_start(args, format);
 	vsnprintf(tally->first, sizeof(tally->first), format, args);
 	va_end(args);
+}
+
+int sp_verdict_loss(struct sp_verdict *verdict, const char *where, uint64_t number, bool has_cause,
+		    uint64_t count, uint64_t first, uint64_t last)
+{
+	if (!has_cause)
+		return sp_error_set(&verdict->error, -SP_E_DAMAGED, 0, "%s %" PRIu64 " has no cause",
+				    where, number);
+	if (!count)
+		return sp_error_set(&verdict->error, -SP_E_DAMAGED, 0,
+				    "%s %" PRIu64 " counts no event", where, number);
+	if (first > last)
+		return sp_error_set(&verdict->error, -SP_E_DAMAGED, 0,
+				    "%s %" PRIu64 " ends at %" PRIu64 " ns, before it begins at %" PRIu64,
+				    where, number, last, first);
+	return 0;
 }
 
 char *sp_verdict_tell(const struct sp_verdict *verdict, enum sp_finding finding)

@@ -28,15 +28,24 @@ static void look_at_sample(struct sp_verdict *verdict, const struct sp_event *ev
 				verdict->events, sample->stack_end);
 }
 
+static int look_at_loss(struct sp_verdict *verdict, const struct sp_ev_loss *loss)
+{
+	if (loss->cause && !sp_loss_find(sp_loss_name(loss->cause)))
+		sp_verdict_warn(verdict, SP_FIND_LOSS_CAUSE, "event %" PRIu64 ", %" PRIu32,
+				verdict->events, loss->cause);
+	return sp_verdict_loss(verdict, "loss event", verdict->events, loss->cause,
+			       loss->count, loss->first, loss->last);
+}
+
 static int read_events(struct sp_verdict *verdict, struct sp_journal *journal,
 		       struct sp_recording *recording, bool *ret_ended)
 {
 	const struct sp_event *event;
 	uint64_t good, last = 0;
 	const char *reason;
-	int r;
+	int r, bad = 0;
 
-	while ((r = sp_journal_next_any(journal, &event)) == 1) {
+	while ((r = bad ? 0 : sp_journal_next_any(journal, &event)) == 1) {
 		const struct sp_ev_call *call = (const struct sp_ev_call *)event->head;
 
 		*ret_ended = event->head->type == SP_EV_end;
@@ -45,6 +54,8 @@ static int read_events(struct sp_verdict *verdict, struct sp_journal *journal,
 					verdict->events);
 		if (event->head->type == SP_EV_sample)
 			look_at_sample(verdict, event);
+		if (event->head->type == SP_EV_loss)
+			bad = look_at_loss(verdict, (const struct sp_ev_loss *)event->head);
 		if (!(verdict->events++ & 0xffff)) {
 			sp_journal_intact(journal, &good, &verdict->all, &reason);
 			sp_verdict_progress(verdict, good - last);
@@ -54,7 +65,9 @@ static int read_events(struct sp_verdict *verdict, struct sp_journal *journal,
 		if (r < 0)
 			return sp_error_set(&verdict->error, r, 0, "out of memory");
 	}
-	return r < 0 ? sp_error_set(&verdict->error, r, 0, "cannot be read: %s", strerror(-r)) : 0;
+	if (r < 0)
+		return sp_error_set(&verdict->error, r, 0, "cannot be read: %s", strerror(-r));
+	return bad;
 }
 
 /* What makes it a bad one. */

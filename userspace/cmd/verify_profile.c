@@ -82,11 +82,35 @@ static int verify_modules(struct sp_verdict *verdict, struct sp_profile *profile
 	return r;
 }
 
+static int verify_losses(struct sp_verdict *verdict, struct sp_profile *profile, size_t n_threads)
+{
+	const struct sp_loss_row *losses;
+	size_t n;
+	int r = sp_profile_losses(profile, &losses, &n, &verdict->error);
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		const struct sp_loss_row *loss = &losses[i];
+		unsigned cause = sp_loss_find(loss->cause);
+
+		if (loss->cause[0] && cause == SP_LOSS_NONE)
+			sp_verdict_warn(verdict, SP_FIND_LOSS_CAUSE,
+					"row %zu of the losses, \"%.100s\"", i, loss->cause);
+		if (sp_loss_is_gap(cause))
+			sp_add_capped(&verdict->lost, loss->count);
+		if (loss->thread < -1 || loss->thread >= (int64_t)n_threads)
+			r = sp_verdict_bad_reference(verdict, "losses", i, "thread", loss->thread,
+						     n_threads);
+		else
+			r = sp_verdict_loss(verdict, "losses row", i, loss->cause[0], loss->count,
+					    loss->first_ns, loss->last_ns);
+	}
+	return r;
+}
+
 static int verify_rest(struct sp_verdict *verdict, struct sp_profile *profile, size_t n_threads)
 {
 	uint32_t n_regions = sp_profile_info(profile)->n_regions;
 	const struct sp_site_row *sites;
-	const struct sp_loss_row *losses;
 	const struct sp_cut_row *cuts;
 	const struct sp_clock_row *clocks;
 	const struct sp_rank_fact_row *facts;
@@ -101,14 +125,7 @@ static int verify_rest(struct sp_verdict *verdict, struct sp_profile *profile, s
 			r = sp_verdict_bad_reference(verdict, "sites", i, "region", sites[i].region,
 						     n_regions);
 	if (r == 0)
-		r = sp_profile_losses(profile, &losses, &n, error);
-	for (size_t i = 0; r == 0 && i < n; i++)
-		if (sp_loss_is_gap(sp_loss_find(losses[i].cause)))
-			sp_add_capped(&verdict->lost, losses[i].count);
-	for (size_t i = 0; r == 0 && i < n; i++)
-		if (losses[i].thread < -1 || losses[i].thread >= (int64_t)n_threads)
-			r = sp_verdict_bad_reference(verdict, "losses", i, "thread",
-						     losses[i].thread, n_threads);
+		r = verify_losses(verdict, profile, n_threads);
 	if (r == 0)
 		r = sp_profile_cuts(profile, &cuts, &n, error);
 	for (size_t i = 0; r == 0 && i < n; i++)

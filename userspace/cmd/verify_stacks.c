@@ -41,7 +41,8 @@ int sp_verify_stacks(struct sp_verdict *verdict, const char *path, double least)
 	if (r < 0)
 		return r;
 	share = sp_stack_compare_share(verdict->stacks);
-	if (share < least)
+	verdict->too_different = share < least;
+	if (verdict->too_different)
 		return sp_error_set(&verdict->error, -SP_E_DAMAGED, 0,
 				    "only %.2f %% of its stacks are those that libdw finds; "
 				    "%.2f %% are wanted",
