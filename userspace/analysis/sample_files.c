@@ -34,7 +34,7 @@ void sp_sample_files_done(struct sp_sample_files *files)
 	free(files->paths);
 	free(files->losses);
 	sp_sample_gaps_done(&files->gaps);
-	free(files->seen);
+	sp_sample_ranks_done(&files->by_rank);
 	free(files->failed);
 	free(files->other);
 	free(files->with_line_profiles);
@@ -135,18 +135,26 @@ static int note_unsampled(struct sp_sample_files *files, struct sp_profile *prof
 	return 0;
 }
 
-/* True if the HDF5 file has samples of ours. Others (scope-profiler's own) have none. */
-static int has_samples(struct sp_sample_files *files, const char *path, bool *ret_has,
-		       struct sp_error *error)
+/* Whether the HDF5 file has samples of ours, or tells of losses. Others (scope-profiler's own) have
+ * neither. */
+static int look_inside(struct sp_sample_files *files, const char *path, bool *ret_samples,
+		       bool *ret_losses, struct sp_error *error)
 {
 	sp_cleanup(sp_profile_freep) struct sp_profile *profile = NULL;
+	const struct sp_loss_row *losses;
+	size_t n = 0;
 	int r = sp_profile_open_guarded(path, NULL, &profile, error);
 
 	if (r == 0)
-		*ret_has = sp_profile_info(profile)->n_samples > 0;
-	if (r == 0 && !*ret_has)
-		r = note_unsampled(files, profile, error);
-	return r < 0 || *ret_has ? r : note_line_profiles(files, profile, error);
+		r = sp_profile_losses(profile, &losses, &n, error);
+	if (r < 0)
+		return r;
+	*ret_samples = sp_profile_info(profile)->n_samples > 0;
+	*ret_losses = n > 0;
+	if (*ret_samples || *ret_losses) /* noted when it is read */
+		return 0;
+	r = note_unsampled(files, profile, error);
+	return r < 0 ? r : note_line_profiles(files, profile, error);
 }
 
 /* Adds one file of a directory. The names are sorted, so x.h5 comes before x.sps; @taken is the
@@ -155,7 +163,7 @@ static int add_entry(struct sp_sample_files *files, const char *directory, const
 		     char *taken, struct sp_error *error)
 {
 	sp_cleanup(sp_freep) char *path = NULL;
-	bool wanted = true;
+	bool wanted = true, samples, losses;
 	int r = 0;
 
 	if (asprintf(&path, "%s/%s", directory, name) < 0) {
@@ -163,8 +171,9 @@ static int add_entry(struct sp_sample_files *files, const char *directory, const
 		return out_of_memory(error);
 	}
 	if (has_suffix(name, ".h5")) {
-		r = has_samples(files, path, &wanted, error);
-		if (r == 0 && wanted)
+		r = look_inside(files, path, &samples, &losses, error);
+		wanted = r == 0 && (samples || losses);
+		if (r == 0 && samples)
 			snprintf(taken, NAME_MAX + 1, "%.*s", (int)strlen(name) - 3, name);
 	} else {
 		wanted = strlen(taken) != strlen(name) - 4 ||
@@ -271,30 +280,41 @@ static int add_losses(struct sp_sample_files *files, struct sp_profile *profile,
 			return out_of_memory(error);
 		loss->cause = gap->name;
 		sp_add_capped(&loss->count, gap->count);
+		if (sp_loss_of(gap->cause) != SP_LOSS_OF_SAMPLES)
+			continue;
+		if (gap->rank == UINT32_MAX)
+			sp_add_capped(&files->by_rank.lost, gap->count);
+		else if (sp_sample_ranks_add(&files->by_rank, gap->rank, 0, gap->count) < 0)
+			return out_of_memory(error);
 	}
 	return r;
 }
 
-/* Only to say which ranks there are. */
-static int see_rank(struct sp_sample_files *files, uint32_t rank)
+/* Ranks without a sample are known by their calls and threads. */
+static int add_ranks(struct sp_sample_files *files, struct sp_profile *profile,
+		     struct sp_error *error)
 {
-	size_t low = 0, high = files->n_seen;
+	uint32_t n = sp_profile_info(profile)->n_ranks;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+	for (uint32_t i = 0; i < n; i++)
+		if (sp_sample_ranks_add(&files->by_rank, sp_profile_rank(profile, i), 0, 0) < 0)
+			return out_of_memory(error);
+	return 0;
+}
 
-		if (files->seen[middle] < rank)
-			low = middle + 1;
-		else
-			high = middle;
+static int count_samples(struct sp_sample_files *files, const struct sp_sample_row *samples,
+			 size_t n)
+{
+	for (size_t from = 0, to; from < n; from = to) {
+		uint32_t rank = samples[from].rank;
+		bool wanted = sp_sample_files_wants(files, rank);
+
+		for (to = from; to < n && samples[to].rank == rank; to++)
+			files->in_kernel += wanted && samples[to].kernel;
+		files->samples += wanted ? to - from : 0;
+		if (sp_sample_ranks_add(&files->by_rank, rank, to - from, 0) < 0)
+			return -ENOMEM;
 	}
-	if (low < files->n_seen && files->seen[low] == rank)
-		return 0;
-	if (!sp_array_add(&files->seen, &files->n_seen, &files->seen_room))
-		return -ENOMEM;
-	memmove(files->seen + low + 1, files->seen + low,
-		(files->n_seen - 1 - low) * sizeof(*files->seen));
-	files->seen[low] = rank;
 	return 0;
 }
 
@@ -310,15 +330,8 @@ static int read_samples(struct sp_sample_files *files, struct sp_profile *profil
 		size_t n = total - at < CHUNK ? (size_t)(total - at) : CHUNK;
 		int r = sp_profile_read_samples(profile, at, n, samples, error);
 
-		for (size_t i = 0; i < n && r == 0; i++) {
-			if (sp_sample_files_wants(files, samples[i].rank)) {
-				files->samples++;
-				files->in_kernel += samples[i].kernel != 0;
-			}
-			if (files->n_ranks && (!i || samples[i].rank != samples[i - 1].rank) &&
-			    see_rank(files, samples[i].rank) < 0)
-				return out_of_memory(error);
-		}
+		if (r == 0 && count_samples(files, samples, n) < 0)
+			return out_of_memory(error);
 		if (r == 0)
 			r = reader->take(reader->data, profile, samples, at, n, error);
 		if (r)
@@ -378,6 +391,8 @@ static int read_file(struct sp_sample_files *files, size_t file,
 		r = read_facts(files, profile, files->samples - before, error);
 	if (r == 0)
 		r = add_losses(files, profile, file, error);
+	if (r == 0)
+		r = add_ranks(files, profile, error);
 	if (r == 0 && !sp_profile_info(profile)->n_samples)
 		r = note_line_profiles(files, profile, error);
 	if (r == 0 && !sp_profile_info(profile)->n_samples &&

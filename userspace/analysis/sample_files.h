@@ -3,7 +3,8 @@
  * sample_files.h - which files have samples, and what stands in them, for whoever counts samples.
  *
  * HDF5 files of ours know samples outside of regions, build-ids and losses, .sps files do not;
- * where both were written for one rank, the HDF5 file is taken.
+ * where both were written for one rank, the HDF5 file is taken. One without samples is read, too,
+ * if it tells of losses: these may have been all.
  *
  * Life cycle: init; set the ranks; add files and directories; read, which hands the samples out;
  * look at what was found; done.
@@ -17,6 +18,7 @@
 
 #include "formats/profile_read.h"
 #include "userspace/analysis/sample_gaps.h"
+#include "userspace/analysis/sample_ranks.h"
 #include "userspace/analysis/symbols.h"
 
 struct sp_sample_loss {
@@ -31,13 +33,12 @@ struct sp_sample_files {
 	/* What was found so far. */
 	char **paths; /* that samples were looked for in */
 	size_t n, room;
-	uint64_t samples; /* of wanted ranks */
-	uint32_t *seen;	  /* ranks with samples, ascending; where only some are wanted */
-	size_t n_seen, seen_room;
-	bool unsampled;		  /* a recording of ours without samples is among them */
-	int64_t unsampled_hz;	  /* its rate, 0: none were wanted */
-	uint64_t in_kernel;	  /* of these */
-	uint64_t outside;	  /* samples outside of regions that .sps files only count */
+	uint64_t samples;		/* of wanted ranks */
+	struct sp_sample_ranks by_rank; /* what each has, also of those that are not wanted */
+	bool unsampled;			/* a recording of ours without samples is among them */
+	int64_t unsampled_hz;		/* its rate, 0: none were wanted */
+	uint64_t in_kernel;		/* of these */
+	uint64_t outside;		/* samples outside of regions that .sps files only count */
 	bool has_outside;	  /* an HDF5 file was read: samples outside of regions are there */
 	bool foreign;		  /* a file was read that is no recording of ours */
 	uint64_t line_profiles;	  /* in files without samples, as line_profiler makes them */
@@ -69,8 +70,9 @@ struct sp_sample_reader {
 void sp_sample_files_init(struct sp_sample_files *files);
 void sp_sample_files_done(struct sp_sample_files *files);
 
-/* Adds a file, or those of a directory that have samples (not those of its subdirectories). A file
- * that was added already is left out. -ENOENT with a sentence for a directory without such files.
+/* Adds a file, or those of a directory that have samples or tell of losses (not those of its
+ * subdirectories). A file that was added already is left out. -ENOENT with a sentence for a
+ * directory without such files.
  */
 int sp_sample_files_add(struct sp_sample_files *files, const char *path, struct sp_error *error);
 /* Reads the samples of all files that were added. */

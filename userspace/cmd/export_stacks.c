@@ -15,6 +15,7 @@
 #include "userspace/base/log.h"
 #include "userspace/base/units.h"
 #include "userspace/cmd/convert.h"
+#include "userspace/cmd/sample_losses.h"
 #include "userspace/export/flamegraph.h"
 #include "userspace/export/folded.h"
 #include "userspace/export/json_file.h"
@@ -69,6 +70,7 @@ static char *describe(const struct sp_export_stacks *export)
 /* Where it is missing, a line for each cause; "" for nothing. To free(). */
 static char *tell_gaps(const struct sp_sample_files *files)
 {
+	sp_cleanup(sp_freep) char *silent = sp_sample_tell_silent(files);
 	char *text = NULL;
 	size_t size;
 	unsigned any = 0;
@@ -85,6 +87,8 @@ static char *tell_gaps(const struct sp_sample_files *files)
 			sp_show_count(loss->count).text, loss->cause, where && *where ? ", " : "",
 			where ? where : "");
 	}
+	if (out && silent)
+		fprintf(out, "%s%s", any ? "\n" : "", silent);
 	if (!out || fclose(out)) {
 		free(text);
 		return NULL;

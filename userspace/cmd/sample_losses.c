@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "formats/util.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/pool.h"
 #include "userspace/base/text.h"
@@ -41,8 +42,48 @@ static void note_open(FILE *out, const struct sp_sample_gaps *gaps)
 			       list);
 }
 
+static bool is_silent(const struct sp_sample_files *files, size_t index)
+{
+	const struct sp_sample_rank *rank = &files->by_rank.items[index];
+
+	return sp_sample_files_wants(files, rank->rank) &&
+	       sp_sample_ranks_silent(&files->by_rank, rank);
+}
+
+char *sp_sample_tell_silent(const struct sp_sample_files *files)
+{
+	const struct sp_sample_ranks *ranks = &files->by_rank;
+	sp_cleanup(sp_freep) uint32_t *silent = calloc(ranks->n + 1, sizeof(*silent));
+	sp_cleanup(sp_freep) char *list = NULL;
+	uint64_t lost = 0;
+	size_t n = 0;
+	char *text;
+	int r;
+
+	for (size_t i = 0; silent && i < ranks->n; i++) {
+		if (!is_silent(files, i))
+			continue;
+		silent[n++] = ranks->items[i].rank;
+		sp_add_capped(&lost, ranks->items[i].lost);
+	}
+	list = n ? sp_list_ranks(silent, n) : NULL;
+	if (!list)
+		return NULL;
+	if (lost)
+		r = asprintf(&text, "no sample is left of rank%s %s: %s %s lost", n == 1 ? "" : "s",
+			     list, sp_show_count(lost).text, lost == 1 ? "was" : "were");
+	else
+		r = asprintf(
+			&text,
+			"no sample is there of rank%s %s; whose the lost ones were is not known",
+			n == 1 ? "" : "s", list);
+	return r < 0 ? NULL : text;
+}
+
 void sp_sample_note_losses(FILE *out, const struct sp_sample_files *files)
 {
+	sp_cleanup(sp_freep) char *silent = sp_sample_tell_silent(files);
+
 	for (size_t i = 0; i < files->n_losses; i++) {
 		const struct sp_sample_loss *loss = &files->losses[i];
 		unsigned cause = sp_loss_find(loss->cause);
@@ -59,6 +100,8 @@ void sp_sample_note_losses(FILE *out, const struct sp_sample_files *files)
 		sp_text_print(out, where);
 		putc('\n', out);
 	}
+	if (silent)
+		sp_sample_note(out, "%s", silent);
 	note_open(out, &files->gaps);
 }
 
@@ -75,6 +118,18 @@ void sp_sample_json_losses(struct sp_json *json, const struct sp_sample_files *f
 	sp_json_open_array(json, "gaps");
 	for (size_t i = 0; i < files->gaps.gaps.n; i++)
 		sp_report_json_gap(json, &files->gaps.gaps.items[i]);
+	sp_json_close_array(json);
+	sp_json_open_array(json, "ranks_without_samples");
+	for (size_t i = 0; i < files->by_rank.n; i++) {
+		const struct sp_sample_rank *rank = &files->by_rank.items[i];
+
+		if (!is_silent(files, i))
+			continue;
+		sp_json_open_object(json, NULL);
+		sp_json_unsigned(json, "rank", rank->rank);
+		sp_json_unsigned(json, "lost_samples", rank->lost);
+		sp_json_close_object(json);
+	}
 	sp_json_close_array(json);
 }
 

@@ -10,10 +10,13 @@
 #include "userspace/analysis/sample_files.h"
 #include "userspace/base/json.h"
 
-/* A note for each cause, with a second line that says where; then the regions that may lack more.
- */
+/* A note for each cause, with a second line that says where; then the ranks that have no sample
+ * left, and the regions that may lack more. */
 void sp_sample_note_losses(FILE *out, const struct sp_sample_files *files);
-/* "losses" and "gaps" of the object that is open. */
+/* One sentence on the ranks that have lost all of their samples, to free(); NULL if there are none.
+ */
+char *sp_sample_tell_silent(const struct sp_sample_files *files);
+/* "losses", "gaps" and "ranks_without_samples" of the object that is open. */
 void sp_sample_json_losses(struct sp_json *json, const struct sp_sample_files *files);
 /* What a region lacks, as members of the object that is open; NULL: outside of all. */
 void sp_sample_json_missing(struct sp_json *json, const struct sp_sample_files *files,

@@ -69,7 +69,7 @@ void sp_sample_say_failure(const struct sp_sample_files *files, const char *path
 }
 
 /* "0-3, 7"; of many only the first. To free(). */
-static char *list_ranks(const uint32_t *ranks, size_t n)
+char *sp_list_ranks(const uint32_t *ranks, size_t n)
 {
 	char *text = NULL;
 	size_t size, shown = 0;
@@ -95,11 +95,18 @@ static char *list_ranks(const uint32_t *ranks, size_t n)
 
 static void say_no_rank(const struct sp_sample_files *files, const char *path)
 {
-	sp_cleanup(sp_freep) char *wanted = list_ranks(files->ranks, files->n_ranks);
-	sp_cleanup(sp_freep) char *seen = list_ranks(files->seen, files->n_seen);
+	const struct sp_sample_ranks *ranks = &files->by_rank;
+	sp_cleanup(sp_freep) char *wanted = sp_list_ranks(files->ranks, files->n_ranks);
+	sp_cleanup(sp_freep) uint32_t *with = calloc(ranks->n + 1, sizeof(*with));
+	sp_cleanup(sp_freep) char *seen = NULL;
+	size_t n = 0;
 
+	for (size_t i = 0; with && i < ranks->n; i++)
+		if (ranks->items[i].samples)
+			with[n++] = ranks->items[i].rank;
+	seen = with ? sp_list_ranks(with, n) : NULL;
 	sp_log_error("%s: no samples of rank %s", path, wanted ? wanted : "?");
-	if (files->n_seen)
+	if (n)
 		sp_log_hint("ranks with samples: %s", seen ? seen : "?");
 }
 
@@ -132,11 +139,29 @@ void sp_sample_say_no_region(const char *name, const char *const *names, size_t 
 		sp_log_hint("the recording has no regions");
 }
 
+/* The cause by which most samples were lost, NULL if none were. */
+static const struct sp_sample_loss *worst_loss(const struct sp_sample_files *files)
+{
+	const struct sp_sample_loss *worst = NULL;
+
+	for (size_t i = 0; i < files->n_losses; i++)
+		if (sp_loss_of(sp_loss_find(files->losses[i].cause)) == SP_LOSS_OF_SAMPLES &&
+		    (!worst || files->losses[i].count > worst->count))
+			worst = &files->losses[i];
+	return worst;
+}
+
 int sp_sample_check_any(const struct sp_sample_files *files, const char *path)
 {
+	const struct sp_sample_loss *lost = worst_loss(files);
+
 	if (files->samples)
 		return 0;
-	if (files->n_ranks)
+	if (lost)
+		sp_log_error("%s: no sample is left: %s lost: %s (%s)", path,
+			     sp_show_count(lost->count).text, lost->cause,
+			     sp_loss_help(sp_loss_find(lost->cause)));
+	else if (files->n_ranks)
 		say_no_rank(files, path);
 	else if (files->outside)
 		sp_log_error("%s: none of the %s samples is in a region; .sps files keep no others",

@@ -14,6 +14,9 @@
 /* "0,4-7". -EINVAL, or -ENOMEM; *@ret_ranks to be freed in any case. */
 int sp_parse_ranks(const char *list, uint32_t **ret_ranks, size_t *ret_n);
 
+/* "0-3, 7"; of many only the first. To free(), NULL without memory. */
+char *sp_list_ranks(const uint32_t *ranks, size_t n);
+
 /* "0.5", of 0 to 100: a share. -EINVAL. */
 int sp_parse_percent(const char *text, double *ret_share);
 

@@ -245,9 +245,11 @@ static void say(const struct request *request, const char *path, const struct sp
 	if (verdict->error.code)
 		sp_log_error("%s: %s", path, verdict->error.text);
 	if (verdict->too_different)
-		sp_log_hint("The differences are listed with their places. A short run has few stacks, so a "
-			    "handful weighs much: record a longer one, or ask for less with --least "
-			    "PERCENT.");
+		sp_log_hint(
+			"The differences are listed with their places. A short run has few stacks, "
+			"so a "
+			"handful weighs much: record a longer one, or ask for less with --least "
+			"PERCENT.");
 	if (request->quiet || request->as_json)
 		return;
 	if (verdict->error.code && verdict->stacks && verdict->stacks->unwind)

@@ -53,18 +53,19 @@ struct sp_verdict {
 	enum sp_format format;
 	int version;
 	uint64_t regions, rows, calls, samples, frames, objects, attributes, events, blocks, bytes;
-	uint64_t lost;	    /* events that are not in it, by its own account */
-	uint64_t dangling;  /* calls whose parent was not recorded, which is fine */
-	uint64_t done, all; /* progress, in whatever unit */
+	uint64_t lost;			 /* events that are not in it, by its own account */
+	uint64_t dangling;		 /* calls whose parent was not recorded, which is fine */
+	uint64_t done, all;		 /* progress, in whatever unit */
 	struct sp_stack_compare *stacks; /* NULL: not compared */
-	bool too_different;		 /* the error is that fewer of them are identical than wanted */
+	bool too_different; /* the error is that fewer of them are identical than wanted */
 	const char *path;
 };
 
 /* Counts a warning; the place is a sentence's end: "call 3 of row 1 (\"solve\" on rank 0)". */
 void sp_verdict_warn(struct sp_verdict *verdict, enum sp_finding finding, const char *format, ...)
 	SP_PRINTF(3, 4);
-/* The error of a row of a table that names one of another table (or a region) which is not there. */
+/* The error of a row of a table that names one of another table (or a region) which is not there.
+ */
 int sp_verdict_bad_reference(struct sp_verdict *verdict, const char *table, size_t row,
 			     const char *what, int64_t value, size_t n);
 /* The error of losses that cannot be: of no event, for no cause, or that end before they begin.

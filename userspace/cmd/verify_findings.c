@@ -84,14 +84,15 @@ int sp_verdict_loss(struct sp_verdict *verdict, const char *where, uint64_t numb
 		    uint64_t count, uint64_t first, uint64_t last)
 {
 	if (!has_cause)
-		return sp_error_set(&verdict->error, -SP_E_DAMAGED, 0, "%s %" PRIu64 " has no cause",
-				    where, number);
+		return sp_error_set(&verdict->error, -SP_E_DAMAGED, 0,
+				    "%s %" PRIu64 " has no cause", where, number);
 	if (!count)
 		return sp_error_set(&verdict->error, -SP_E_DAMAGED, 0,
 				    "%s %" PRIu64 " counts no event", where, number);
 	if (first > last)
 		return sp_error_set(&verdict->error, -SP_E_DAMAGED, 0,
-				    "%s %" PRIu64 " ends at %" PRIu64 " ns, before it begins at %" PRIu64,
+				    "%s %" PRIu64 " ends at %" PRIu64
+				    " ns, before it begins at %" PRIu64,
 				    where, number, last, first);
 	return 0;
 }

@@ -33,8 +33,8 @@ static int look_at_loss(struct sp_verdict *verdict, const struct sp_ev_loss *los
 	if (loss->cause && !sp_loss_find(sp_loss_name(loss->cause)))
 		sp_verdict_warn(verdict, SP_FIND_LOSS_CAUSE, "event %" PRIu64 ", %" PRIu32,
 				verdict->events, loss->cause);
-	return sp_verdict_loss(verdict, "loss event", verdict->events, loss->cause,
-			       loss->count, loss->first, loss->last);
+	return sp_verdict_loss(verdict, "loss event", verdict->events, loss->cause, loss->count,
+			       loss->first, loss->last);
 }
 
 static int read_events(struct sp_verdict *verdict, struct sp_journal *journal,

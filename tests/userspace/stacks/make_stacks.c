@@ -152,6 +152,7 @@ static int add(struct sp_h5_writer *writer, char *line, struct sp_error *error)
 			.thread = number(3),
 			.first_ns = (uint64_t)number(4),
 			.last_ns = (uint64_t)number(5),
+			.rank = UINT32_MAX,
 			.region = strcmp(words[6], "-") != 0 ? words[6] : "",
 		};
 

@@ -343,6 +343,66 @@ def test_gaps(test):
          f"{titles}")
 
 
+def test_silent(test):
+    """A rank that lost all of its samples is told, though no sample of it is there to be shown."""
+    folder = os.path.join(test.work, "silent.sp")
+    os.makedirs(folder)
+    for rank, lost in enumerate((0, 9, 20)):
+        recording = test.recording(f"silent.sp/x_rank0000{rank}.h5")
+        recording.add("recording one")
+        recording.add("thread", rank, 0)
+        recording.add("region solve")
+        recording.add("row 0", rank)
+        recording.add("call 1 -1 0", rank, 10, 20)
+        if rank == 0:
+            recording.sample([test.leaf("leaf"), test.caller("main")], region=0, call=1, module=0, count=3)
+        else:
+            recording.add(f"gap {lost} 1 1 12 18 solve sample ring full")
+        recording.write()
+    sentence = "no sample is left of ranks 1-2: 29 were lost"
+    for command in (["tree"], ["tree", "--by-region"], ["lines"]):
+        text = test.run(*command, folder)
+        same("note: 29 lost: sample ring full" in text and f"note: {sentence}\n" in text, True, text)
+        told = json.loads(test.run(*command, "--json", folder))
+        same(told["ranks_without_samples"], [{"rank": 1, "lost_samples": 9}, {"rank": 2, "lost_samples": 20}], f"{command}")
+    test.run("export", "folded", folder)
+    same(sentence in test.errors, True, test.errors)
+    same(sentence in test.run("export", "flamegraph", folder), True, "the picture")
+    same("of rank 1: 9 were lost" in test.run("tree", "--rank", "0,1", folder), True, "wanted ranks")
+    same("no sample is" in test.run("tree", "--rank", "0", folder), False, "rank 0 alone")
+    # A rank with nothing left, alone, and by its name.
+    for command in (["tree", "--rank", "2", folder], ["lines", os.path.join(folder, "x_rank00002.h5")]):
+        test.run(*command, status=1)
+        same("no sample is left: 20 lost: sample ring full (sample less often" in test.errors, True, test.errors)
+    # Nobody knows whose they were.
+    folder = os.path.join(test.work, "whose.sp")
+    os.makedirs(folder)
+    for rank in range(2):
+        recording = test.recording(f"whose.sp/x_rank0000{rank}.h5")
+        recording.add("recording two")
+        recording.add("region solve")
+        recording.add("row 0", rank)
+        recording.add("call 1 -1 0", rank, 10, 20)
+        if rank == 0:
+            recording.sample([test.leaf("leaf"), test.caller("main")], region=0, call=1, module=0)
+        recording.add("gap 5 -1 -1 12 18 - sample not taken")
+        recording.write()
+    same("no sample is there of rank 1; whose the lost ones were is not known" in test.run("tree", folder), True, "whose")
+    # Without a loss, a rank without samples is nothing to tell.
+    folder = os.path.join(test.work, "idle.sp")
+    os.makedirs(folder)
+    for rank in range(2):
+        recording = test.recording(f"idle.sp/x_rank0000{rank}.h5")
+        recording.add("recording three")
+        recording.add("region solve")
+        recording.add("row 0", rank)
+        recording.add("call 1 -1 0", rank, 10, 20)
+        if rank == 0:
+            recording.sample([test.leaf("leaf"), test.caller("main")], region=0, call=1, module=0)
+        recording.write()
+    same("no sample" in test.run("tree", folder), False, "idle")
+
+
 def test_directory(test):
     """Directories, several files, the same one twice, and .sps files beside them."""
     folder = os.path.join(test.work, "rec.sp")
