@@ -54,6 +54,9 @@ static const struct {
 		 "all processes of the machine mapped files faster than it could be noted: where "
 		 "one of the recorded did, addresses in that file have no name, and its regions "
 		 "may be missing"},
+	[SP_LOSS_UNFINISHED] = {"open at the journal's end",
+				"the recorder died, or is still at it: how these calls ended is not "
+				"in it"},
 	[SP_LOSS_SAMPLE_THROTTLED] =
 		{"sample not taken",
 		 "the kernel throttled sampling, or came too late: use a lower -F"},
@@ -88,6 +91,7 @@ enum sp_loss_of sp_loss_of(unsigned cause)
 	case SP_LOSS_DISK:
 	case SP_LOSS_ARMED_LATE:
 	case SP_LOSS_THINNED:
+	case SP_LOSS_UNFINISHED:
 		return SP_LOSS_OF_CALLS;
 	case SP_LOSS_SAMPLE_RING_FULL:
 	case SP_LOSS_SAMPLE_THROTTLED:

@@ -93,9 +93,10 @@ static int make_key(enum sp_h5_table which, const void *row, const char *recordi
 
 	if (which == SP_H5_TABLE_loss)
 		n = asprintf(ret_key,
-			     "%s\n%s\n%s\n%" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64,
-			     recording, loss->cause, loss->region, loss->cpu, loss->thread,
-			     loss->count, loss->first_ns, loss->last_ns);
+			     "%s\n%s\n%s\n%s\n%" PRId64 " %" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64
+			     " %" PRIu64,
+			     recording, loss->cause, loss->region, loss->file, loss->line,
+			     loss->cpu, loss->thread, loss->count, loss->first_ns, loss->last_ns);
 	else
 		n = asprintf(ret_key, "%s\n%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64, recording,
 			     clock->monotonic_ns, clock->realtime_ns, clock->boottime_ns,

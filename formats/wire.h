@@ -146,6 +146,7 @@ enum sp_loss_cause {
 	SP_LOSS_THINNED = 18,	       /* calls that the program was told to skip */
 	SP_LOSS_LATE_END = 19,	       /* ends of calls that were closed before, by an outer end or unwinding */
 	SP_LOSS_MAPPING = 20, /* mappings and execs, of whatever process of the machine */
+	SP_LOSS_UNFINISHED = 21,       /* calls that were open when a recorder died */
 	SP_LOSS_MAX = 32, /* room for causes to come */
 };
 

@@ -309,7 +309,8 @@ class Maker:
                                 "function": self.text(), "image": "/bin/x"})
         for _ in range(r.randrange(3)):
             p.losses.append({"cause": "call ring full", "cpu": r.randrange(-1, 4), "thread": -1, "count": 5, "first_ns": t, "last_ns": t + 1,
-                             "rank": r.choice(ranks + [NONE]), "region": r.choice(["", self.text()])})
+                             "rank": r.choice(ranks + [NONE]), "region": r.choice(["", self.text()]),
+                             "file": r.choice(["", self.text()]), "line": r.randrange(-1, 99)})
         for _ in range(r.randrange(3)):
             p.clocks.append({"monotonic_ns": t, "realtime_ns": 2 * t, "boottime_ns": t + 5, "error_ns": 40, "rank": r.choice(ranks + [NONE])})
         for _ in range(r.randrange(3)):
@@ -325,7 +326,11 @@ class Maker:
         for row in self.profile.rows:
             lowest = [flags & -flags for flags in row.columns["flags"].tolist() if flags]
             for flag in sorted(set(lowest)):
-                self.profile.cuts.append({"region": self.all_names.index(row.name), "rank": row.rank, "flag": flag, "count": lowest.count(flag)})
+                here = self.r.randrange(lowest.count(flag))  # the others began somewhere else
+                for count, line in ((here, 7), (lowest.count(flag) - here, -1)):
+                    if count:
+                        self.profile.cuts.append({"region": self.all_names.index(row.name), "rank": row.rank, "flag": flag, "count": count,
+                                                  "line": line, "file": self.text()})
 
     def make_samples(self, ranks):
         p, r = self.profile, self.r

@@ -195,6 +195,21 @@ void maker_site(struct maker *maker, uint32_t site, uint32_t image, const char *
 	ADD_TEXTS(maker, event, name, file, tags, "function_of_it");
 }
 
+void maker_end_site(struct maker *maker, uint32_t site, uint32_t image, const char *name,
+		    const char *file, uint32_t line)
+{
+	struct sp_ev_site event = {
+		.head = {.type = SP_EV_site},
+		.hash = sp_name_hash(name, strlen(name)),
+		.site = site,
+		.image = image,
+		.line = line,
+		.flags = SP_SITE_END,
+	};
+
+	ADD_TEXTS(maker, event, name, file, "", "function_of_it");
+}
+
 void maker_dynamic_site(struct maker *maker, uint32_t site, uint32_t process, const char *name)
 {
 	struct sp_ev_dynamic_site event = {

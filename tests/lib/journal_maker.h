@@ -48,6 +48,9 @@ void maker_process(struct maker *maker, uint32_t process, uint32_t pid, int rank
 		   const char *exe, const char *command_line, const char *job);
 void maker_site(struct maker *maker, uint32_t site, uint32_t image, const char *name,
 		const char *file, uint32_t line, const char *tags);
+/* A place where a region ends, and begins not. */
+void maker_end_site(struct maker *maker, uint32_t site, uint32_t image, const char *name,
+		    const char *file, uint32_t line);
 void maker_dynamic_site(struct maker *maker, uint32_t site, uint32_t process, const char *name);
 void maker_map(struct maker *maker, uint32_t process, uint64_t time, uint64_t start, uint64_t end,
 	       uint64_t file_offset, uint64_t inode, const char *path);

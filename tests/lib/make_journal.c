@@ -6,6 +6,7 @@
  *   make_journal FILE big CALLS [SAMPLES]   4 threads, nested regions, blocks of CALLS from 4
  * streams make_journal FILE demo                  2 ranks and a launcher, threads, samples, losses
  *   make_journal FILE died                  as demo, but the recorder died
+ *   make_journal FILE killed                the same, inside of regions
  *   make_journal FILE hostile               names that a terminal would act upon, and long ones
  *   make_journal FILE cuts                  calls without an end of their own, of every kind, tags
  *   make_journal FILE stacks                stacks with the kernel's frames, of every end, archived files
@@ -191,6 +192,36 @@ static void demo(struct maker *m)
 	maker_loss(m, SP_LOSS_UNMATCHED_END, -1, 2, 0, 0);
 }
 
+/* Open at its end: "run", which a sample saw, in it "step", in which calls of "kernel" ended; and
+ * in another thread a "kernel" that a sample saw. */
+static void killed(struct maker *m)
+{
+	put_meta(m, "killed");
+	maker_meta(m, "boot_id", "of the killed");
+	maker_site(m, 1, 1, "run", "src/k.c", 1, "");
+	maker_site(m, 2, 1, "step", "src/k.c", 2, "");
+	maker_site(m, 3, 1, "kernel", "src/k.c", 3, "");
+	maker_process(m, 1, 10, -1, -1, "/usr/bin/killed", "killed", "");
+	for (uint32_t lane = 1; lane <= 2; lane++) {
+		maker_task(m, lane, 1, 0, 10, 9 + lane, SP_TASK_FOUND, START, "k");
+		maker_sample(m, (struct maker_sample){.lane = lane,
+						      .process = 1,
+						      .pid = 10,
+						      .tid = 9 + lane,
+						      .site = lane == 1 ? 1 : 3,
+						      .number = 1,
+						      .time = START + 10 * lane});
+	}
+	for (uint64_t i = 0; i < 5; i++)
+		maker_call(m, (struct maker_call){.lane = 1,
+						  .site = 3,
+						  .number = 3 + i,
+						  .parent = 2,
+						  .depth = 2,
+						  .start = START + 100 * (i + 1),
+						  .end = START + 100 * (i + 1) + 50});
+}
+
 static void hostile(struct maker *m)
 {
 	char name[400] = "";
@@ -269,7 +300,7 @@ static void cuts(struct maker *m)
 static void stacks(struct maker *m)
 {
 	const uint64_t frames[] = {0xffffffff81000010, 0xffffffff81000105, 0x7f0000001100,
-				   0x555500000200, 0x7f0000001fff, 0x555500000300};
+				   0x555500000200,     0x7f0000001fff,	   0x555500000300};
 
 	put_meta(m, "stacks");
 	maker_meta(m, "boot_id", "of stacks"); /* so a recording of its own */
@@ -287,8 +318,10 @@ static void stacks(struct maker *m)
 	maker_map(m, 1, START + 1, 0x555500000000, 0x555500001000, 0x1000, 5, "/usr/bin/app");
 	maker_map(m, 1, START + 2, 0x7f0000001000, 0x7f0000002000, 0x1000, 6, "/usr/lib/libfoo.so");
 	maker_task(m, 2, 2, 1, 11, 11, SP_TASK_FORK, START + 500, "app");
-	maker_call(m, (struct maker_call){
-			      .lane = 1, .site = 1, .number = 1, .start = START + 3, .end = START + 900});
+	maker_call(
+		m,
+		(struct maker_call){
+			.lane = 1, .site = 1, .number = 1, .start = START + 3, .end = START + 900});
 	for (uint32_t i = 0; i < 13 + 87; i++) {
 		uint32_t end = i < 13 ? i : SP_STACK_COMPLETE;
 		bool kernel = i % 2, child = i == 20;
@@ -332,7 +365,7 @@ int main(int argc, char **argv)
 
 	if (argc < 3) {
 		fprintf(stderr, "usage: make_journal FILE big CALLS [SAMPLES] | demo | died | "
-				"hostile | cuts | stacks | claims | empty\n");
+				"killed | hostile | cuts | stacks | claims | empty\n");
 		return 2;
 	}
 	maker = maker_open(argv[1]);
@@ -341,6 +374,8 @@ int main(int argc, char **argv)
 		    argc > 4 ? strtoull(argv[4], NULL, 10) : 0);
 	else if (!strcmp(argv[2], "demo") || !strcmp(argv[2], "died"))
 		demo(&maker);
+	else if (!strcmp(argv[2], "killed"))
+		killed(&maker);
 	else if (!strcmp(argv[2], "hostile"))
 		hostile(&maker);
 	else if (!strcmp(argv[2], "cuts"))
@@ -353,6 +388,6 @@ int main(int argc, char **argv)
 		put_meta(&maker, "nothing");
 	else
 		return 2;
-	maker_close(&maker, strcmp(argv[2], "died") != 0);
+	maker_close(&maker, strcmp(argv[2], "died") != 0 && strcmp(argv[2], "killed") != 0);
 	return 0;
 }

@@ -195,6 +195,20 @@ def test_summary(report):
     report.expect(["summary", "void"], 1, err=["void: has no profile"])
 
 
+def test_killed(report, maker):
+    """What was open when the recorder died: told as far as calls and samples inside of it tell."""
+    journal = os.path.join(report.work, "killed.spj")
+    subprocess.run([maker, journal, "killed"], check=True)
+    where = ("in threads k/10: 2, k/11: 1; in regions kernel at k.c:3: 1, run at k.c:1: 1; from 0.000000 to 0.000001 s of the run")
+    report.expect(["info", "killed.spj"], 0, out=["MISSING: 3 × open at the journal's end", where, "losses       3 events"])
+    report.expect(["recover", "killed.spj", "-o", "killed"], 0, err=["lost: 3 × open at the journal's end", "5 calls"])
+    done = report.run("verify", "killed")
+    check(done.returncode == 3 and "3 events were lost" in done.stdout, f"verify of the killed: {done}")
+    report.expect(["info", "killed"], 0, out=["MISSING: 3 × open at the journal's end", where])
+    regions = {r["name"]: (r["calls"], r["lost_calls"], r["calls_in_gap"], r["whole"]) for r in rows(report, "killed")["regions"]}
+    check(regions == {"kernel": (5, 1, True, False), "run": (0, 1, False, False)}, f"regions of the killed: {regions}")
+
+
 CUTS = [
     "5 calls had no end of their own and ended with the region around them, so the times may be wrong: "
     "an early return, or a missing end (5 × early at x.c:2)",
@@ -204,7 +218,7 @@ CUTS = [
     "3 calls had no end of their own and were still open when the recording ended: cut there "
     "(1 × a at x.c:3, 1 × b at x.c:4, 1 × c at x.c:5)",
     "4 calls had no end of their own and ended when their function was seen to have returned "
-    "(1 × a at x.c:3, 1 × b at x.c:4, 1 × c at x.c:5, and 1 more region)",
+    "(1 × a at x.c:3, 1 × b at x.c:4, 1 × c at x.c:5, and at 1 more place)",
 ]
 
 
@@ -216,6 +230,8 @@ def test_cuts(report, maker):
     report.expect(["recover", "--keep-journal", "cuts.spj", "-o", "cuts"], 0,
                   err=["sp-report: " + text for text in notes] + ["31 calls", "sp-report: note: 7 × stack unreadable ("],
                   nothing=["warning"])
+    # The journal itself says the same, also of a call that was open at the end and ended after all.
+    report.expect(["info", "cuts.spj"], 0, out=notes + ["probe cost   63 ns a call", "started      2023-11-14T22:13:20+00:00"])
     report.expect(["recover", "-q", "cuts.spj", "-o", "cuts2"], 0, nothing=["note: "])
     report.expect(["info", "cuts"], 0, out=notes, nothing=["MISSING"])
     report.expect(["summary", "cuts"], 0, out=notes, nothing=["MISSING"])
@@ -223,6 +239,11 @@ def test_cuts(report, maker):
     check({r["name"]: r["cut_calls"] for r in s["regions"]} ==
           {"outer": 0, "early": 5, "a": 4, "b": 3, "c": 2, "d": 1}, "cut calls by region")
     check([n["text"] for n in s["notes"]] == CUTS, "cut calls as notes of the JSON")
+    check({r["name"]: r["whole"] for r in s["regions"]} == {"outer": True, **dict.fromkeys(("early", "a", "b", "c", "d"), False)},
+          "regions that are not whole")
+    places = [(c["region"], c["reason"], c["count"], c["file"], c["line"]) for c in s["cut_calls"]]
+    check(("early", "closed_by_outer", 5, "x.c", 2) in places and ("d", "closed_by_unwinding", 1, "x.c", 6) in places and
+          len(places) == 11, f"places of cut calls: {places}")
     ranks = rows(report, "cuts", "--by-rank")["regions"]
     check({(r["name"], r["rank"]): r["cut_calls"] for r in ranks}[("early", 0)] == 5, "by rank")
     report.expect(["info", "demo"], 0, nothing=["no end of"])
@@ -233,12 +254,14 @@ def test_cuts(report, maker):
     # Tags: a list in JSON, words for people.
     check({r["name"]: r["tags"] for r in s["regions"] if r["tags"]} == {"early": ["io", "déjà"]},
           "tags in JSON")
-    text = report.expect(["summary", "cuts"], 0, out=["  io, déjà\n"]).stdout
+    text = report.expect(["summary", "cuts"], 0, out=["  io, déjà\n", "\ncut: calls without a begin or an end of their own"]).stdout
+    check([line.split()[-4:-2] for line in text.splitlines() if line.startswith("early ")] == [["%", "5"]], f"the column cut: {text}")
     check(any(line.endswith("  tags") for line in text.splitlines()), "no column of tags")
     check(not any(line.endswith(" ") for line in text.splitlines()), "blanks at the end of a line")
     table = {t["region"]: t for t in
              csv.DictReader(io.StringIO(report.expect(["summary", "--csv", "cuts"], 0).stdout))}
     check((table["early"]["tags"], table["early"]["cut_calls"]) == ("io, déjà", "5"), "tags in CSV")
+    check((table["early"]["whole"], table["outer"]["whole"]) == ("0", "1"), "whole in CSV")
 
     # Two recordings: info has both, each with its own notes; their numbers are not added up.
     text = report.expect(["info", "cuts", "demo"], 0).stdout
@@ -329,6 +352,7 @@ def main():
     test_recover(report, options.maker)
     test_info(report)
     test_summary(report)
+    test_killed(report, options.maker)
     test_cuts(report, options.maker)
     hostile = os.path.join(options.work, "hostile.spj")
     subprocess.run([options.maker, hostile, "hostile"], check=True)

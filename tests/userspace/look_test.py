@@ -280,7 +280,9 @@ def test_verify_journals(report):
     check("ok, with 2 warnings" in report.text("verify", report.write("one.spj", head + call.block(1) + end)),
           "a call without its site and thread")
     bad("slack.spj", head + journal.block(call.bytes + b"\0\0\0", 1, events=1) + end, "has 3 bytes behind the last")
-    bad("later.spj", head + call.block(1) + end + packer().pack("loss").block(3), "behind the one that ends")
+    bad("later.spj", head + call.block(1) + end + packer().pack("loss", count=1, cause=1).block(3), "behind the one that ends")
+    bad("cause.spj", head + packer().pack("loss", count=1, cause=31).block(1) + packer().pack("end").block(2),
+        "lost for a cause that this version does not know: event 0, 31", status=3)
     wrong = journal.block(call.bytes[:4], 1, events=1)
     bad("event.spj", head + wrong + end, "events are damaged although its checksum is right")
     bad("number.spj", head + call.block(2), "header is damaged")

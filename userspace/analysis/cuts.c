@@ -10,12 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/util.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/pool.h"
 #include "userspace/base/units.h"
 
-#define MOST 3 /* regions that a sentence names */
+#define MOST 3 /* places that a sentence names */
 #define BEGAN_BEFORE 5
 
 static const char *const reasons[SP_CUT_KINDS] = {
@@ -32,66 +33,73 @@ static const char *const words[SP_CUT_KINDS][2] = {
 	{"was", "were"}, {"its", "their"}, {"", ""},
 };
 
+const char *sp_cut_name(unsigned kind)
+{
+	static const char *const names[SP_CUT_KINDS] = {
+		"closed_by_outer", "closed_by_exit",	  "closed_by_exec",
+		"open_at_end",	   "closed_by_unwinding", "began_before",
+	};
+
+	return kind < SP_CUT_KINDS ? names[kind] : "";
+}
+
 void sp_cuts_free(struct sp_cuts *cuts)
 {
-	sp_pool_free(cuts->names);
-	for (size_t i = 0; i < cuts->n; i++)
-		free(cuts->regions[i].file);
-	free(cuts->regions);
+	sp_pool_free(cuts->keys);
+	free(cuts->places);
 	*cuts = (struct sp_cuts){0};
 }
 
-int sp_cuts_add(struct sp_cuts *cuts, const char *region, unsigned kind, uint64_t count)
-{
-	return sp_cuts_add_at(cuts, region, "", -1, kind, count);
-}
-
-int sp_cuts_add_at(struct sp_cuts *cuts, const char *region, const char *file, int64_t line,
-		   unsigned kind, uint64_t count)
+/* A place in words, without directories. To free(). */
+static char *tell_place(const char *region, const char *file, int64_t line)
 {
 	const char *slash = strrchr(file, '/');
-	uint64_t *sum;
+	char *text;
+	int n = file[0] && line > 0 ? asprintf(&text, "%s at %s:%" PRId64, region,
+					       slash ? slash + 1 : file, line)
+				    : asprintf(&text, "%s", region);
+
+	return n < 0 ? NULL : text;
+}
+
+int sp_cuts_add(struct sp_cuts *cuts, const char *region, const char *file, int64_t line,
+		unsigned kind, uint64_t count)
+{
+	sp_cleanup(sp_freep) char *text = tell_place(region, file, line);
+	struct sp_cut_place *place;
 	uint32_t number;
 	int r;
 
-	if (!cuts->names)
-		cuts->names = sp_pool_new();
-	if (!cuts->names)
+	if (!cuts->keys)
+		cuts->keys = sp_pool_new();
+	if (!text || !cuts->keys)
 		return -ENOMEM;
-	r = sp_pool_number(cuts->names, region, &number);
+	r = sp_pool_number(cuts->keys, text, &number);
 	if (r < 0)
 		return r;
-	while (cuts->n <= number)
-		if (!sp_array_add(&cuts->regions, &cuts->n, &cuts->room))
+	if (number == cuts->n) {
+		place = sp_array_add(&cuts->places, &cuts->n, &cuts->room);
+		if (!place)
 			return -ENOMEM;
-	if (file[0] && line > 0 && !cuts->regions[number].file) {
-		char *kept = strdup(slash ? slash + 1 : file);
-
-		if (!kept)
-			return -ENOMEM;
-		cuts->regions[number].file = kept;
-		cuts->regions[number].line = line;
+		*place = (struct sp_cut_place){.text = sp_pool_at(cuts->keys, number)};
 	}
-	sum = &cuts->regions[number].counts[kind];
-	if (__builtin_add_overflow(*sum, count, sum))
-		*sum = UINT64_MAX;
+	sp_add_capped(&cuts->places[number].counts[kind], count);
 	return 0;
 }
 
 struct ranked {
 	uint64_t count;
-	const char *name;
-	const struct sp_cut_region *region;
+	const char *text;
 };
 
 static int by_count(const void *a, const void *b)
 {
 	const struct ranked *x = a, *y = b;
 
-	return x->count != y->count ? (x->count < y->count ? 1 : -1) : strcmp(x->name, y->name);
+	return x->count != y->count ? (x->count < y->count ? 1 : -1) : strcmp(x->text, y->text);
 }
 
-/* The regions with calls of the kind, most first; to free(). */
+/* The places with calls of the kind, most first; to free(). */
 static struct ranked *rank(const struct sp_cuts *cuts, unsigned kind, size_t *ret_n,
 			   uint64_t *ret_sum)
 {
@@ -100,14 +108,12 @@ static struct ranked *rank(const struct sp_cuts *cuts, unsigned kind, size_t *re
 	size_t n = 0;
 
 	for (size_t i = 0; list && i < cuts->n; i++) {
-		uint64_t count = cuts->regions[i].counts[kind];
+		uint64_t count = cuts->places[i].counts[kind];
 
 		if (!count)
 			continue;
-		list[n++] = (struct ranked){count, sp_pool_at(cuts->names, (uint32_t)i),
-					    &cuts->regions[i]};
-		if (__builtin_add_overflow(sum, count, &sum))
-			sum = UINT64_MAX;
+		list[n++] = (struct ranked){count, cuts->places[i].text};
+		sp_add_capped(&sum, count);
 	}
 	if (list)
 		qsort(list, n, sizeof(*list), by_count);
@@ -137,14 +143,11 @@ char *sp_cuts_tell(const struct sp_cuts *cuts, unsigned kind, int *ret_r)
 	if (kind != BEGAN_BEFORE)
 		fprintf(out, "had no end of %s own and ", sum == 1 ? "its" : "their");
 	fprintf(out, reasons[kind], words[kind][sum != 1]);
-	for (size_t i = 0; i < n && i < MOST; i++) {
+	for (size_t i = 0; i < n && i < MOST; i++)
 		fprintf(out, "%s%s \xc3\x97 %s", i ? ", " : " (", sp_show_count(list[i].count).text,
-			list[i].name);
-		if (list[i].region->file)
-			fprintf(out, " at %s:%" PRId64, list[i].region->file, list[i].region->line);
-	}
+			list[i].text);
 	if (n > MOST)
-		fprintf(out, ", and %zu more region%s", n - MOST, n - MOST == 1 ? "" : "s");
+		fprintf(out, ", and at %zu more place%s", n - MOST, n - MOST == 1 ? "" : "s");
 	putc(')', out);
 	if (fclose(out) != 0) {
 		free(text);

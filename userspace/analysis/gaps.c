@@ -5,6 +5,7 @@
 #include "userspace/analysis/gaps.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,8 @@ int sp_gaps_add(struct sp_gaps *gaps, struct sp_profile *profile, size_t input, 
 			.name = rows[i].cause,
 			.thread = known ? thread->name : NULL,
 			.region = rows[i].region[0] ? rows[i].region : NULL,
+			.source = rows[i].file[0] && rows[i].line > 0 ? rows[i].file : NULL,
+			.line = rows[i].line,
 			.cpu = rows[i].cpu,
 			.tid = known ? thread->native_id : -1,
 			.index = known ? thread->index : -1,
@@ -84,7 +87,12 @@ static void name_thread(const struct sp_gap *gap, char *out, size_t room)
 
 static void name_region(const struct sp_gap *gap, char *out, size_t room)
 {
-	if (gap->region)
+	const char *slash = gap->source ? strrchr(gap->source, '/') : NULL;
+
+	if (gap->region && gap->source)
+		snprintf(out, room, "%.100s at %.40s:%" PRId64, gap->region,
+			 slash ? slash + 1 : gap->source, gap->line);
+	else if (gap->region)
 		snprintf(out, room, "%s", gap->region);
 }
 

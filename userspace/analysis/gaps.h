@@ -21,6 +21,8 @@ struct sp_gap {
 	const char *name;   /* of the cause */
 	const char *thread; /* its name, NULL unknown */
 	const char *region; /* NULL unknown */
+	const char *source; /* file where it begins, or the end is that was lost; NULL unknown */
+	int64_t line;	    /* there */
 	int64_t cpu;	    /* -1 unknown */
 	int64_t tid;	    /* -1 unknown */
 	int64_t index;	    /* of the thread in its rank, -1 unknown */

@@ -27,6 +27,7 @@ void sp_inputs_free(struct sp_inputs *inputs)
 	free(inputs->items);
 	free(inputs->notes);
 	free(inputs->losses);
+	free(inputs->cuts);
 	sp_gaps_free(&inputs->gaps);
 	*inputs = (struct sp_inputs){0};
 }
@@ -321,8 +322,8 @@ int sp_inputs_finish(struct sp_inputs *inputs, struct sp_error *error)
 	find_recordings(inputs);
 	r = check_ranks(inputs, error);
 	for (size_t i = 0; r == 0 && i < inputs->n; i++) {
-		r = sp_profile_complete(inputs->items[i].profile,
-					inputs->no_self ? 0 : UINT64_MAX, error);
+		r = sp_profile_complete(inputs->items[i].profile, inputs->no_self ? 0 : UINT64_MAX,
+					error);
 		if (r < 0)
 			return blame(inputs, inputs->items[i].path, r);
 	}

@@ -39,6 +39,17 @@ struct sp_given_loss {
 	uint64_t first, last; /* ns, 0 unknown */
 };
 
+/* Calls without a begin or an end of their own (cuts.h). */
+struct sp_given_cut {
+	size_t input;	    /* of its recording, if these are kept apart */
+	const char *region; /* belongs to the input */
+	uint32_t rank;	    /* UINT32_MAX unknown */
+	unsigned kind;
+	uint64_t count;
+	const char *file; /* where they began, "" unknown; belongs to the input */
+	int64_t line;
+};
+
 struct sp_inputs {
 	/* Set before the rest. */
 	bool apart;   /* recordings are shown one by one, not added up */
@@ -50,6 +61,9 @@ struct sp_inputs {
 	struct sp_given_loss *losses; /* each recording's counted once, largest first */
 	size_t n_losses, losses_room;
 	struct sp_gaps gaps; /* the same, one by one */
+	struct sp_given_cut *cuts;
+	size_t n_cuts, cuts_room;
+	int64_t start;	  /* ns: of the journal that they are of; 0: they are of the items */
 	char failed[512]; /* path that an error is about */
 };
 
@@ -60,6 +74,8 @@ int sp_inputs_add(struct sp_inputs *inputs, const char *path, struct sp_error *e
 int sp_inputs_finish(struct sp_inputs *inputs, struct sp_error *error);
 void sp_inputs_free(struct sp_inputs *inputs);
 
+/* Notes on the calls without an end that are known of: all, or those of one recording. -ENOMEM. */
+int sp_inputs_note_cuts(struct sp_inputs *inputs, size_t input);
 int sp_inputs_note(struct sp_inputs *inputs, size_t input, bool loss, const char *format, ...)
 	SP_PRINTF(4, 5);
 

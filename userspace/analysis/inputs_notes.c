@@ -3,7 +3,8 @@
  * inputs_notes.c - what is missing in the inputs, and what else a reader must know of them.
  *
  * Facts, and losses of no known thread, stand in every file of a recording and are taken from the
- * first; losses of a thread and calls without an end of their own are each file's, and are added up.
+ * first; losses of a thread and calls without an end of their own are each file's, and are added
+ * up.
  */
 #include "userspace/analysis/inputs_notes.h"
 
@@ -90,37 +91,33 @@ static int gather_losses(struct sp_inputs *inputs, size_t index, struct sp_error
 	return r;
 }
 
-/* Every file has its own; files without the table say nothing. */
-static int gather_cuts(struct sp_cuts *cuts, const struct sp_given *input, struct sp_error *error)
+/* Every file has its own; files without the table say nothing, and older ones nothing of places. */
+static int gather_cuts(struct sp_inputs *inputs, size_t index, struct sp_error *error)
 {
-	const struct sp_profile_info *info = sp_profile_info(input->profile);
-	sp_cleanup(sp_freep) const struct sp_row **places = NULL; /* a row of each region */
-	uint32_t n_regions = info->n_regions;
+	struct sp_profile *profile = inputs->items[index].profile;
 	const struct sp_cut_row *rows;
 	size_t n;
-	int r = sp_profile_cuts(input->profile, &rows, &n, error);
+	int r = sp_profile_cuts(profile, &rows, &n, error);
 
-	if (r < 0 || !n)
-		return r;
-	places = calloc((size_t)n_regions + 1, sizeof(*places));
-	if (!places)
-		return out_of_memory(error);
-	for (uint32_t i = 0; i < info->n_rows; i++) {
-		const struct sp_row *row = sp_profile_row(input->profile, i);
-
-		if (row->region < n_regions && !places[row->region])
-			places[row->region] = row;
-	}
 	for (size_t i = 0; r == 0 && i < n; i++) {
-		const struct sp_row *place = rows[i].region < n_regions ? places[rows[i].region] : NULL;
 		int kind = sp_cut_kind(rows[i].flag);
+		struct sp_given_cut *cut;
 
-		if (kind < 0 || rows[i].region >= n_regions || !rows[i].count)
+		if (kind < 0 || rows[i].region >= sp_profile_info(profile)->n_regions ||
+		    !rows[i].count)
 			continue;
-		if (sp_cuts_add_at(cuts, sp_profile_region(input->profile, rows[i].region),
-				   place ? place->source_file : "", place ? place->source_line : -1,
-				   (unsigned)kind, rows[i].count) < 0)
+		cut = sp_array_add(&inputs->cuts, &inputs->n_cuts, &inputs->cuts_room);
+		if (!cut)
 			return out_of_memory(error);
+		*cut = (struct sp_given_cut){
+			.input = inputs->items[index].group,
+			.region = sp_profile_region(profile, rows[i].region),
+			.rank = rows[i].rank,
+			.kind = (unsigned)kind,
+			.count = rows[i].count,
+			.file = rows[i].file,
+			.line = rows[i].line,
+		};
 	}
 	return r;
 }
@@ -160,28 +157,26 @@ static int by_count(const void *a, const void *b)
 	return (x->count < y->count) - (x->count > y->count);
 }
 
-/* Notes on the calls without an end in all inputs, or in those of @first's recording. */
-static int note_cuts(struct sp_inputs *inputs, size_t first, struct sp_error *error)
+int sp_inputs_note_cuts(struct sp_inputs *inputs, size_t input)
 {
 	struct sp_cuts cuts = {0};
 	int r = 0;
 
-	for (size_t i = first; r == 0 && i < inputs->n; i++)
-		if (!inputs->apart || inputs->items[i].group == first) {
-			r = gather_cuts(&cuts, &inputs->items[i], error);
-			if (r < 0)
-				blame(inputs, i, r);
-		}
+	for (size_t i = 0; r == 0 && i < inputs->n_cuts; i++) {
+		const struct sp_given_cut *cut = &inputs->cuts[i];
+
+		if (!inputs->apart || cut->input == input)
+			r = sp_cuts_add(&cuts, cut->region, cut->file, cut->line, cut->kind,
+					cut->count);
+	}
 	for (unsigned kind = 0; r == 0 && kind < SP_CUT_KINDS; kind++) {
 		sp_cleanup(sp_freep) char *text = sp_cuts_tell(&cuts, kind, &r);
 
 		if (text)
-			r = sp_inputs_note(inputs, first, false, "%s", text);
-		if (r < 0)
-			out_of_memory(error);
+			r = sp_inputs_note(inputs, input, false, "%s", text);
 	}
 	sp_cuts_free(&cuts);
-	return r;
+	return r < 0 ? -ENOMEM : 0;
 }
 
 int sp_inputs_gather(struct sp_inputs *inputs, struct sp_error *error)
@@ -190,6 +185,8 @@ int sp_inputs_gather(struct sp_inputs *inputs, struct sp_error *error)
 
 	for (size_t i = 0; r == 0 && i < inputs->n; i++) {
 		r = gather_losses(inputs, i, error);
+		if (r == 0)
+			r = gather_cuts(inputs, i, error);
 		if (r < 0)
 			return blame(inputs, i, r);
 		if (inputs->items[i].group != i)
@@ -198,8 +195,9 @@ int sp_inputs_gather(struct sp_inputs *inputs, struct sp_error *error)
 			return out_of_memory(error);
 	}
 	for (size_t i = 0; r == 0 && i < inputs->n; i++)
-		if (inputs->apart ? inputs->items[i].group == i : i == 0)
-			r = note_cuts(inputs, i, error);
+		if ((inputs->apart ? inputs->items[i].group == i : i == 0) &&
+		    sp_inputs_note_cuts(inputs, i) < 0)
+			return out_of_memory(error);
 	if (inputs->n_losses)
 		qsort(inputs->losses, inputs->n_losses, sizeof(*inputs->losses), by_count);
 	return r;

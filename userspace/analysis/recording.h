@@ -76,7 +76,8 @@ struct sp_before {
 
 struct sp_region {
 	const char *name;
-	uint32_t site; /* index of the one that stands for it: the lowest number */
+	uint32_t site;	 /* index of the one that stands for it: the lowest number */
+	uint32_t begins; /* places where it is known to begin */
 };
 
 struct sp_image {
@@ -188,8 +189,23 @@ struct sp_recording {
 struct sp_recording *sp_recording_new(void);
 void sp_recording_free(struct sp_recording *recording);
 
+/* A place in the source: no file, line -1: unknown. */
+struct sp_place {
+	const char *file;
+	int64_t line;
+};
+
+/* The site where calls of a site (an index, or SP_NONE) begin; SP_NONE unknown. */
+uint32_t sp_recording_begin(const struct sp_recording *recording, uint32_t site);
+/* Where calls of a site begin; of calls that are known by their end and may have begun at several
+ * places, where they end. */
+struct sp_place sp_recording_place(const struct sp_recording *recording, uint32_t site);
+
 /* The name of the region of a gap, "" unknown. Ends name theirs, too, which may have no call. */
 const char *sp_recording_loss_region(const struct sp_recording *recording, const struct sp_loss *loss);
+/* Where it is in the source: of ends that were lost, where these are. */
+struct sp_place sp_recording_loss_place(const struct sp_recording *recording,
+					const struct sp_loss *loss);
 
 /* Takes in one event. 0 or -ENOMEM; what an event claims is never trusted beyond its own values. */
 int sp_recording_add(struct sp_recording *recording, const struct sp_event *event);
@@ -220,6 +236,9 @@ uint32_t sp_recording_find_map(const struct sp_recording *recording, uint32_t pr
 
 /* Index of the kernel's function that an address is in, SP_NONE unknown. */
 uint32_t sp_recording_find_kernel_symbol(const struct sp_recording *recording, uint64_t address);
+
+/* The wall-clock time of a moment of CLOCK_MONOTONIC, ns since 1970; -1 unknown. */
+int64_t sp_recording_realtime(const struct sp_recording *recording, int64_t monotonic);
 
 /* The last value of a key, or NULL. */
 const char *sp_recording_meta(const struct sp_recording *recording, const char *key);

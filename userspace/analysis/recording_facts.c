@@ -184,6 +184,12 @@ int sp_recording_add_end(struct sp_recording *rec, const struct sp_event *event)
 	return sp_recording_take_text(rec, event, 0, &rec->end_reason);
 }
 
+int64_t sp_recording_realtime(const struct sp_recording *rec, int64_t monotonic)
+{
+	return rec->n_clocks ? rec->clocks[0].realtime - (rec->clocks[0].monotonic - monotonic)
+			     : -1;
+}
+
 const char *sp_recording_meta(const struct sp_recording *rec, const char *key)
 {
 	for (size_t i = 0; i < rec->n_meta; i++)

@@ -147,15 +147,3 @@ int sp_recording_add_loss(struct sp_recording *rec, const struct sp_event *event
 	*slot = loss;
 	return 0;
 }
-
-const char *sp_recording_loss_region(const struct sp_recording *rec, const struct sp_loss *loss)
-{
-	uint32_t index = loss->site ? sp_idmap_get(&rec->site_by_number, loss->site) : SP_NONE;
-	const struct sp_site *site = index == SP_NONE ? NULL : &rec->sites[index];
-
-	if (!site)
-		return "";
-	if (site->region < rec->n_regions)
-		return rec->regions[site->region].name;
-	return site->name ? site->name : "";
-}

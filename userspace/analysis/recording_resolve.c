@@ -325,6 +325,8 @@ static int pool_some(struct sp_recording *rec, const uint32_t *order, struct sp_
 		site->name = name;
 		/* Equal strings of the pool have one address. */
 		site->region = sp_idmap_get(by_name, (uintptr_t)name);
+		if (site->region != SP_NONE)
+			rec->regions[site->region].begins += !ends;
 		if (site->region != SP_NONE || (ends && !site->calls && !site->samples))
 			continue;
 		site->region = (uint32_t)rec->n_regions;
@@ -334,7 +336,7 @@ static int pool_some(struct sp_recording *rec, const uint32_t *order, struct sp_
 						 &rec->regions_room)))
 			r = -ENOMEM;
 		else
-			*region = (struct sp_region){name, order[i]};
+			*region = (struct sp_region){name, order[i], !ends};
 		if (r == 0)
 			r = sp_idmap_set(by_name, (uintptr_t)name, site->region);
 	}

@@ -86,7 +86,8 @@ static int take_over(struct sp_sample_gaps *gaps, size_t from,
 			continue;
 		if (keep_text(gaps->texts, &gap.name) < 0 ||
 		    (gap.thread && keep_text(gaps->texts, &gap.thread) < 0) ||
-		    (gap.region && keep_text(gaps->texts, &gap.region) < 0))
+		    (gap.region && keep_text(gaps->texts, &gap.region) < 0) ||
+		    (gap.source && keep_text(gaps->texts, &gap.source) < 0))
 			return -ENOMEM;
 		gaps->gaps.items[kept++] = gap;
 	}

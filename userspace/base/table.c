@@ -114,13 +114,13 @@ static void measure(const struct sp_table *table, size_t *widths, size_t limit)
 	}
 }
 
+/* @blanks: owed by the cells before; a line has none at its end. */
 static void print_cell(const struct sp_table *table, size_t column, const char *text, size_t width,
-		       FILE *out)
+		       size_t *blanks, FILE *out)
 {
 	size_t used = sp_text_width(text), pad;
-	bool cut = used > width;
+	bool cut = used > width, right = table->columns[column].align == SP_TABLE_RIGHT;
 	size_t bytes = cut ? sp_text_fit(text, width - 1) : strlen(text);
-	bool last = column + 1 == table->n_columns;
 
 	if (cut) {
 		sp_cleanup(sp_freep) char *kept = strndup(text, bytes);
@@ -128,26 +128,24 @@ static void print_cell(const struct sp_table *table, size_t column, const char *
 		used = (kept ? sp_text_width(kept) : width - 1) + 1;
 	}
 	pad = used < width ? width - used : 0;
-	if (last && !*text) { /* no blanks at the end of a line */
-		fputs("\n", out);
-		return;
+	*blanks += (column ? 2 : 0) + (right ? pad : 0);
+	if (*text) {
+		fprintf(out, "%*s", (int)*blanks, "");
+		fwrite(text, 1, bytes, out);
+		*blanks = 0;
 	}
-	if (column)
-		fputs("  ", out);
-	if (table->columns[column].align == SP_TABLE_RIGHT)
-		fprintf(out, "%*s", (int)pad, "");
-	fwrite(text, 1, bytes, out);
 	if (cut)
 		fputs("\xe2\x80\xa6", out);
-	if (table->columns[column].align == SP_TABLE_LEFT && !last)
-		fprintf(out, "%*s", (int)pad, "");
-	if (last)
+	*blanks += right ? 0 : pad;
+	if (column + 1 == table->n_columns) {
 		fputs("\n", out);
+		*blanks = 0;
+	}
 }
 
 int sp_table_print(const struct sp_table *table, FILE *out)
 {
-	size_t widths[MAX_COLUMNS] = {0};
+	size_t widths[MAX_COLUMNS] = {0}, blanks = 0;
 	bool bold = sp_has_colours(out);
 
 	if (table->failed || !table->n_columns)
@@ -156,11 +154,11 @@ int sp_table_print(const struct sp_table *table, FILE *out)
 	if (bold)
 		fputs("\033[1m", out);
 	for (size_t i = 0; i < table->n_columns; i++)
-		print_cell(table, i, table->columns[i].title, widths[i], out);
+		print_cell(table, i, table->columns[i].title, widths[i], &blanks, out);
 	if (bold)
 		fputs("\033[0m", out);
 	for (size_t i = 0; i < table->n_cells; i++)
 		print_cell(table, i % table->n_columns, table->cells[i],
-			   widths[i % table->n_columns], out);
+			   widths[i % table->n_columns], &blanks, out);
 	return 0;
 }

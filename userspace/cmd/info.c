@@ -182,6 +182,14 @@ static int gather_notes(const struct request *request, struct sp_inputs *ret_all
 				return -1;
 			*gap = from->gaps.items[k];
 		}
+		for (size_t k = 0; k < from->n_cuts; k++) {
+			struct sp_given_cut *cut =
+				sp_array_add(&all.cuts, &all.n_cuts, &all.cuts_room);
+
+			if (!cut)
+				return -1;
+			*cut = from->cuts[k];
+		}
 		for (size_t k = 0; k < from->n_notes; k++) {
 			struct sp_given_note *note =
 				sp_array_add(&all.notes, &all.n_notes, &all.notes_room);
@@ -215,6 +223,7 @@ static int write_json(const struct request *request)
 	sp_json_close_object(&json);
 	sp_json_end(&json);
 	free(all.losses);
+	free(all.cuts);
 	free(all.notes);
 	sp_gaps_free(&all.gaps);
 	return 0;

@@ -37,6 +37,8 @@ void sp_info_json_stacks(struct sp_json *json, const struct sp_stack_counts *cou
 void sp_info_count(const char *title, int64_t count);
 /* "2.000 s, from 1000.000000000 s to 1002.000000000 s of CLOCK_MONOTONIC" */
 void sp_info_span(int64_t start, int64_t end);
+/* What a call costs to trace, and why; nothing without a cost. Texts as they are stored. */
+void sp_info_probe_cost(const char *ns, const char *place, const char *why);
 /* Which facts above are not those of all ranks. */
 void sp_info_rank_facts(struct sp_profile *profile);
 /* A number, or null if it is negative. */

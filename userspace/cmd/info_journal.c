@@ -2,7 +2,8 @@
  *
  * info_journal.c - what info says of a journal: of the recording in it, and how whole it is.
  *
- * One pass over all events; memory grows with threads, processes and sites, never with calls.
+ * One pass over all events, and two more of a journal without an end; memory grows with threads,
+ * processes and sites, never with calls.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,28 +11,14 @@
 #include <string.h>
 #include <time.h>
 
-#include "formats/journal.h"
 #include "formats/util.h"
-#include "userspace/analysis/recording.h"
-#include "userspace/base/array.h"
+#include "userspace/analysis/open_calls.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/units.h"
-#include "userspace/cmd/info.h"
+#include "userspace/cmd/info_journal.h"
 #include "userspace/cmd/report.h"
 
 SP_DEFINE_CLEANUP(struct sp_info_journal *, sp_info_journal_free);
-
-struct sp_info_journal {
-	char *path;
-	struct sp_journal *journal;
-	struct sp_recording *recording;
-	struct sp_inputs notes;
-	struct sp_journal_state state;
-	uint64_t by_kind[SP_EV_MAX], events;
-	uint64_t good_bytes, bytes;
-	bool intact;
-	const char *reason;
-};
 
 void sp_info_journal_free(struct sp_info_journal *journal)
 {
@@ -40,6 +27,9 @@ void sp_info_journal_free(struct sp_info_journal *journal)
 	sp_recording_free(journal->recording);
 	sp_inputs_free(&journal->notes);
 	sp_journal_free(journal->journal);
+	free(journal->cuts);
+	sp_idmap_free(&journal->cut_by_key);
+	sp_idmap_free(&journal->open);
 	free(journal->path);
 	free(journal);
 }
@@ -54,100 +44,6 @@ static int out_of_memory(struct sp_error *error)
 	return sp_error_set(error, -ENOMEM, 0, "out of memory");
 }
 
-static int gather_losses(struct sp_info_journal *info)
-{
-	const struct sp_recording *rec = info->recording;
-
-	for (unsigned cause = 0; cause < SP_LOSS_MAX; cause++) {
-		struct sp_given_loss sum = {.cause = sp_loss_name(cause),
-					    .help = sp_loss_help(cause)};
-		struct sp_given_loss *loss;
-
-		for (size_t i = 0; i < rec->n_losses; i++) {
-			if (rec->losses[i].cause != cause)
-				continue;
-			sp_add_capped(&sum.count, rec->losses[i].count);
-			if (rec->losses[i].first &&
-			    (!sum.first || rec->losses[i].first < sum.first))
-				sum.first = rec->losses[i].first;
-			if (rec->losses[i].last > sum.last)
-				sum.last = rec->losses[i].last;
-		}
-		if (!sum.count)
-			continue;
-		loss = sp_array_add(&info->notes.losses, &info->notes.n_losses,
-				    &info->notes.losses_room);
-		if (!loss)
-			return -ENOMEM;
-		*loss = sum;
-	}
-	return 0;
-}
-
-static int gather_gaps(struct sp_info_journal *info)
-{
-	const struct sp_recording *rec = info->recording;
-
-	for (size_t i = 0; i < rec->n_losses; i++) {
-		const struct sp_loss *loss = &rec->losses[i];
-		uint32_t lane = loss->lane ? sp_idmap_get(&rec->lane_by_id, loss->lane) : SP_NONE;
-		const char *region = sp_recording_loss_region(rec, loss);
-		struct sp_gap *gap = sp_array_add(&info->notes.gaps.items, &info->notes.gaps.n,
-						  &info->notes.gaps.room);
-
-		if (!gap)
-			return -ENOMEM;
-		*gap = (struct sp_gap){
-			.cause = loss->cause,
-			.name = sp_loss_name(loss->cause),
-			.thread = lane == SP_NONE ? NULL : rec->lanes[lane].name,
-			.region = region[0] ? region : NULL,
-			.cpu = loss->cpu,
-			.tid = lane == SP_NONE ? -1 : (int64_t)rec->lanes[lane].tid,
-			.index = -1,
-			.rank = UINT32_MAX,
-			.count = loss->count,
-			.first = loss->first,
-			.last = loss->last,
-		};
-	}
-	return 0;
-}
-
-/* What is missing, besides what the recorder itself counted as lost. */
-static int gather_notes(struct sp_info_journal *info)
-{
-	const struct sp_recording *rec = info->recording;
-	int r = 0;
-
-	if (!info->intact)
-		r = sp_inputs_note(&info->notes, 0, true,
-				   "%s: %" PRIu64 " of %" PRIu64 " bytes are whole", info->reason,
-				   info->good_bytes, info->bytes);
-	if (r == 0 && !rec->ended)
-		r = sp_inputs_note(&info->notes, 0, true,
-				   "the recorder died, or is still at it: what it had not written "
-				   "yet is missing");
-	else if (r == 0 && (rec->calls < rec->end_calls || rec->samples < rec->end_samples))
-		r = sp_inputs_note(&info->notes, 0, true,
-				   "its end says %" PRIu64 " calls and %" PRIu64
-				   " samples, but only %" PRIu64 " and %" PRIu64 " are in it",
-				   rec->end_calls, rec->end_samples, rec->calls, rec->samples);
-	if (r == 0 && rec->unknown_site_calls)
-		r = sp_inputs_note(&info->notes, 0, false,
-				   "%" PRIu64 " calls of regions whose name is not known",
-				   rec->unknown_site_calls);
-	if (r == 0 && rec->made_up_lanes)
-		r = sp_inputs_note(&info->notes, 0, false,
-				   "%" PRIu64 " threads without a record of their own",
-				   rec->made_up_lanes);
-	if (r == 0 && info->state.unknown_events)
-		r = sp_inputs_note(&info->notes, 0, false,
-				   "%" PRIu64 " events of kinds that this version does not know",
-				   info->state.unknown_events);
-	return r;
-}
-
 static int read_all(struct sp_info_journal *info, struct sp_error *error)
 {
 	const struct sp_event *event;
@@ -156,7 +52,8 @@ static int read_all(struct sp_info_journal *info, struct sp_error *error)
 	while ((r = sp_journal_next_any(info->journal, &event)) == 1) {
 		info->events++;
 		info->by_kind[event->id]++;
-		if (sp_recording_add(info->recording, event) < 0)
+		if (sp_recording_add(info->recording, event) < 0 ||
+		    sp_info_journal_see(info, event) < 0)
 			return out_of_memory(error);
 	}
 	if (r < 0)
@@ -164,11 +61,12 @@ static int read_all(struct sp_info_journal *info, struct sp_error *error)
 	info->intact =
 		sp_journal_intact(info->journal, &info->good_bytes, &info->bytes, &info->reason);
 	sp_journal_state(info->journal, &info->state);
+	r = sp_open_calls_find(info->recording, info->journal);
+	if (r < 0)
+		return sp_error_set(error, r, 0, "cannot be read: %s", strerror(-r));
 	if (sp_recording_resolve(info->recording) == -ENOMEM)
 		return out_of_memory(error);
-	return gather_losses(info) < 0 || gather_gaps(info) < 0 || gather_notes(info) < 0
-		       ? out_of_memory(error)
-		       : 0;
+	return sp_info_journal_gather(info) < 0 ? out_of_memory(error) : 0;
 }
 
 int sp_info_journal_open(const char *path, struct sp_info_journal **ret_journal,
@@ -255,7 +153,8 @@ static void meta_line(const struct sp_recording *rec, const char *title, const c
 
 static void print_started(const struct sp_recording *rec)
 {
-	int64_t ns = sp_recording_meta_number(rec, "start_realtime", -1);
+	int64_t ns = sp_recording_realtime(
+		rec, sp_recording_meta_number(rec, "start_ns", (int64_t)rec->first_time));
 	time_t seconds = ns / 1000000000;
 	char text[64];
 	struct tm tm;
@@ -337,6 +236,9 @@ void sp_info_journal_print(const struct sp_info_journal *info)
 	else if (rec->end_reason[0])
 		sp_info_line("ended", "%s", rec->end_reason);
 	print_numbers(info);
+	sp_info_probe_cost(sp_recording_meta(rec, "probe_ns"),
+			   sp_recording_meta(rec, "probe_place"),
+			   sp_recording_meta(rec, "probe_place_reason"));
 	print_events(info);
 	sp_info_line("bytes", "%s of %s are whole", sp_show_count(info->good_bytes).text,
 		     sp_show_count(info->bytes).text);

@@ -232,15 +232,11 @@ static void print_losses(const struct sp_info *rec)
 		sp_info_line("losses", rec->losses_known ? "none" : "unknown");
 }
 
-static void print_probe_cost(const struct sp_given *input)
+void sp_info_probe_cost(const char *ns, const char *place, const char *why)
 {
-	const char *cost = sp_given_text(input, "probe_ns"),
-		   *place = sp_given_text(input, "probe_place"),
-		   *why = sp_given_text(input, "probe_place_reason");
-
-	if (cost)
+	if (ns)
 		sp_info_line("probe cost", "%s a call%s%s%s%s",
-			     sp_show_duration(strtod(cost, NULL)).text, place ? ", on the " : "",
+			     sp_show_duration(strtod(ns, NULL)).text, place ? ", on the " : "",
 			     place ? place : "", place && why ? ": " : "", place && why ? why : "");
 }
 
@@ -295,7 +291,8 @@ void sp_info_print(const struct sp_info *rec, const struct sp_inputs *inputs)
 	print_losses(rec);
 	print_parts(input->profile);
 	sp_info_rank_facts(input->profile);
-	print_probe_cost(input);
+	sp_info_probe_cost(sp_given_text(input, "probe_ns"), sp_given_text(input, "probe_place"),
+			   sp_given_text(input, "probe_place_reason"));
 }
 
 /* ---- for programs ---- */

@@ -8,6 +8,7 @@
 
 #include "formats/codec.h"
 #include "formats/wire.h"
+#include "userspace/analysis/cuts.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/table.h"
 #include "userspace/base/text.h"
@@ -53,9 +54,8 @@ bool sp_report_is_missing(const struct sp_given_loss *loss)
 static void print_places(const struct sp_inputs *inputs, const struct sp_given_loss *loss,
 			 FILE *out)
 {
-	bool journal = !inputs->n;
-	int64_t start =
-		journal ? 0 : sp_given_number(&inputs->items[loss->input], "start_time_ns", 0);
+	int64_t start = inputs->n ? sp_given_number(&inputs->items[loss->input], "start_time_ns", 0)
+				  : inputs->start;
 	sp_cleanup(sp_freep) char *text = sp_gaps_tell(
 		&inputs->gaps, loss->cause, inputs->apart ? loss->input : SIZE_MAX, start);
 
@@ -122,6 +122,8 @@ void sp_report_json_gap(struct sp_json *json, const struct sp_gap *gap)
 	json_known(json, "tid", gap->tid);
 	sp_json_text(json, "thread", gap->thread);
 	sp_json_text(json, "region", gap->region);
+	sp_json_text(json, "file", gap->source);
+	json_known(json, "line", gap->source ? gap->line : -1);
 	json_known(json, "first_ns", gap->last ? (int64_t)gap->first : -1);
 	json_known(json, "last_ns", gap->last ? (int64_t)gap->last : -1);
 	sp_json_close_object(json);
@@ -145,6 +147,27 @@ static void json_gaps(const struct sp_inputs *inputs, size_t group, struct sp_js
 	sp_json_close_array(json);
 }
 
+/* Calls without a begin or an end of their own, by region, reason and place. */
+static void json_cuts(const struct sp_inputs *inputs, size_t group, struct sp_json *json)
+{
+	sp_json_open_array(json, "cut_calls");
+	for (size_t i = 0; i < inputs->n_cuts; i++) {
+		const struct sp_given_cut *cut = &inputs->cuts[i];
+
+		if (!is_of(inputs, cut->input, group))
+			continue;
+		sp_json_open_object(json, NULL);
+		sp_json_text(json, "region", cut->region);
+		json_known(json, "rank", cut->rank == UINT32_MAX ? -1 : (int64_t)cut->rank);
+		sp_json_text(json, "reason", sp_cut_name(cut->kind));
+		sp_json_unsigned(json, "count", cut->count);
+		sp_json_text(json, "file", cut->file[0] ? cut->file : NULL);
+		json_known(json, "line", cut->file[0] ? cut->line : -1);
+		sp_json_close_object(json);
+	}
+	sp_json_close_array(json);
+}
+
 void sp_report_json_notes(const struct sp_inputs *inputs, size_t group, struct sp_json *json)
 {
 	sp_json_open_array(json, "losses");
@@ -164,6 +187,7 @@ void sp_report_json_notes(const struct sp_inputs *inputs, size_t group, struct s
 	}
 	sp_json_close_array(json);
 	json_gaps(inputs, group, json);
+	json_cuts(inputs, group, json);
 	sp_json_open_array(json, "notes");
 	for (size_t i = 0; i < inputs->n_notes; i++) {
 		if (!is_of(inputs, inputs->notes[i].input, group))

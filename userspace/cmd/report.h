@@ -18,7 +18,7 @@ int sp_report_open(struct sp_inputs *inputs, char *const *paths, size_t n);
 /* Losses, with a second line that says where, and notes; nothing where there are none. @group: only
  * those of that recording. */
 void sp_report_print_notes(const struct sp_inputs *inputs, size_t group, FILE *out);
-/* The same as "losses", "gaps" and "notes" of the object that is open. */
+/* The same as "losses", "gaps", "cut_calls" and "notes" of the object that is open. */
 void sp_report_json_notes(const struct sp_inputs *inputs, size_t group, struct sp_json *json);
 
 /* One gap, an object of the array that is open. */

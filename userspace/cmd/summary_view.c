@@ -24,7 +24,7 @@ SP_DEFINE_CLEANUP(struct sp_table *, sp_table_free);
 
 /* Which columns have anything to say. */
 struct columns {
-	bool calls, rank, imbalance, samples, tracer, self, tags, missing;
+	bool calls, rank, imbalance, samples, tracer, self, tags, cut, missing;
 };
 
 static bool has_tags(const struct sp_summary_region *region)
@@ -44,6 +44,7 @@ static struct columns choose_columns(const struct sp_summary_view *view)
 
 	for (size_t i = 0; i < view->rows; i++) {
 		columns.tracer |= view->summary->regions[i].tracer_share > TRACER_WORTH_A_COLUMN;
+		columns.cut |= view->summary->regions[i].cut_calls > 0;
 		columns.tags |= has_tags(&view->summary->regions[i]);
 		columns.self |= columns.calls && view->summary->regions[i].stats.self >= 0;
 	}
@@ -116,6 +117,8 @@ static void add_columns(struct sp_table *table, const struct columns *c)
 		sp_table_column(table, "samples", SP_TABLE_RIGHT);
 		sp_table_column(table, "sampled", SP_TABLE_RIGHT);
 	}
+	if (c->cut)
+		sp_table_column(table, "cut", SP_TABLE_RIGHT);
 	if (c->missing)
 		sp_table_column(table, "missing", SP_TABLE_RIGHT);
 	if (c->tags)
@@ -131,6 +134,14 @@ static struct sp_missing missing_of(const struct sp_summary_region *r)
 {
 	return (struct sp_missing){r->lost_calls, r->lost_samples, r->calls_in_gap,
 				   r->samples_in_gap};
+}
+
+/* Nothing of it was lost, and all of its calls have a begin and an end of their own. */
+static bool is_whole(const struct sp_summary_region *r)
+{
+	struct sp_missing missing = missing_of(r);
+
+	return !r->cut_calls && !sp_missing_any(&missing);
 }
 
 static void add_missing(struct sp_table *table, const struct sp_summary_region *r)
@@ -171,6 +182,8 @@ static void add_row(struct sp_table *table, const struct columns *c,
 		sp_table_cell(table, "%s", sp_show_count(r->samples).text);
 		sp_table_cell(table, "%s", sp_show_share(r->sampled_share).text);
 	}
+	if (c->cut)
+		sp_table_cell(table, "%s", r->cut_calls ? sp_show_count(r->cut_calls).text : "");
 	if (c->missing)
 		add_missing(table, r);
 	if (c->tags) {
@@ -190,6 +203,8 @@ static void add_outside(struct sp_table *table, const struct columns *c, const s
 	sp_table_cell(table, "%s", sp_show_count(s->samples_outside).text);
 	sp_table_cell(table, "%s",
 		      sp_show_share((double)s->samples_outside / (double)s->samples).text);
+	if (c->cut)
+		sp_table_cell(table, "%s", "");
 	if (c->missing)
 		sp_table_cell(table, "%s", "");
 	if (c->tags)
@@ -216,6 +231,10 @@ void sp_summary_show(const struct sp_summary_view *view)
 	}
 	if (!table || sp_table_print(table, stdout) < 0)
 		sp_log_error("out of memory");
+	if (columns.cut)
+		printf("cut: calls without a begin or an end of their own, as told above; they "
+		       "count in "
+		       "total, mean, min, max and std with the time that was seen\n");
 	if (columns.missing)
 		printf("missing: lost when it was recorded, and not in this row; +: more may be, "
 		       "of "
@@ -259,6 +278,7 @@ static void write_region(struct sp_json *json, const struct sp_summary_view *vie
 	if (view->by_rank)
 		sp_json_signed(json, "rank", r->rank);
 	sp_json_unsigned(json, "ranks", r->ranks);
+	sp_json_bool(json, "whole", is_whole(r));
 	sp_json_unsigned(json, "calls", s->calls);
 	sp_json_unsigned(json, "cut_calls", r->cut_calls);
 	sp_json_signed(json, "total_ns", s->total);
@@ -341,7 +361,7 @@ void sp_summary_write_csv(const struct sp_summary_view *view)
 	printf("region,%scalls,total_ns,self_ns,share,mean_ns,min_ns,max_ns,std_ns,first_ns,last_"
 	       "ns,"
 	       "imbalance,tracer_share,samples,sampled_share,file,line,tags,cut_calls,"
-	       "lost_calls,lost_samples,in_gap\n",
+	       "lost_calls,lost_samples,in_gap,whole\n",
 	       view->by_rank ? "rank," : "");
 	for (size_t i = 0; i < view->rows; i++) {
 		const struct sp_summary_region *r = &view->summary->regions[i];
@@ -368,13 +388,13 @@ void sp_summary_write_csv(const struct sp_summary_view *view)
 		sp_report_csv_text(stdout, r->file);
 		csv_known(r->line, r->line >= 0);
 		csv_tags(r->tags);
-		printf(",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%d\n", r->cut_calls, r->lost_calls,
-		       r->lost_samples, r->calls_in_gap || r->samples_in_gap);
+		printf(",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%d,%d\n", r->cut_calls, r->lost_calls,
+		       r->lost_samples, r->calls_in_gap || r->samples_in_gap, is_whole(r));
 	}
 	if (view->summary->samples) {
 		printf("%s,%s,,,,,,,,,,,,%" PRIu64, NO_REGION, view->by_rank ? "," : "",
 		       view->summary->samples_outside);
 		csv_real((double)view->summary->samples_outside / (double)view->summary->samples);
-		printf(",,,,,,,\n");
+		printf(",,,,,,,,\n");
 	}
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/util.h"
 #include "formats/wire.h"
 #include "userspace/analysis/cuts.h"
 #include "userspace/base/cleanup.h"
@@ -109,6 +110,20 @@ static int load_lanes(struct scan *scan)
 	return 0;
 }
 
+/* By region, rank and flag: those of several places are added up. */
+static void unite_cuts(struct scan *scan)
+{
+	size_t n = 0;
+
+	qsort(scan->cuts, scan->n_cuts, sizeof(*scan->cuts), compare_cuts);
+	for (size_t i = 0; i < scan->n_cuts; i++)
+		if (n && !compare_cuts(&scan->cuts[n - 1], &scan->cuts[i]))
+			sp_add_capped(&scan->cuts[n - 1].count, scan->cuts[i].count);
+		else
+			scan->cuts[n++] = scan->cuts[i];
+	scan->n_cuts = n;
+}
+
 static int load(struct scan *scan)
 {
 	const struct sp_site_row *sites;
@@ -128,7 +143,7 @@ static int load(struct scan *scan)
 		return out_of_memory(scan->verdict);
 	if (scan->n_cuts)
 		memcpy(scan->cuts, cuts, scan->n_cuts * sizeof(*cuts));
-	qsort(scan->cuts, scan->n_cuts, sizeof(*scan->cuts), compare_cuts);
+	unite_cuts(scan);
 	return 0;
 }
 

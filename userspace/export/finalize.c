@@ -16,6 +16,7 @@
 
 #include "formats/journal.h"
 #include "formats/output.h"
+#include "userspace/analysis/open_calls.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/cli.h"
@@ -173,6 +174,9 @@ static int read_tables(struct sp_finalizer *fin, struct sp_journal *journal, str
 	if (r < 0)
 		return journal_failed(fin, r, error);
 	note_facts(fin, rec, journal);
+	r = sp_open_calls_find(rec, journal);
+	if (r < 0)
+		return journal_failed(fin, r, error);
 	r = sp_recording_resolve(rec);
 	sp_recording_user(rec, &fin->user);
 	if (r == -E2BIG)
@@ -184,7 +188,7 @@ static int read_tables(struct sp_finalizer *fin, struct sp_journal *journal, str
 
 /* ---- pass 2: calls and samples ---- */
 
-/* The site that a call or a sample is shown with: of one that is known by its end, the region's. */
+/* The site that a sample is shown with: of a call that is known by its end, the region's. */
 static uint32_t begin_of(const struct sp_recording *rec, uint32_t site)
 {
 	return site != SP_NONE && rec->sites[site].is_end
@@ -196,7 +200,7 @@ static int sort_call(struct sp_finalizer *fin, const struct sp_ev_call *call)
 {
 	const struct sp_recording *rec = fin->recording;
 	uint32_t lane = sp_recording_lane(rec, call->head.lane);
-	uint32_t site = begin_of(rec, sp_recording_site(rec, call->site));
+	uint32_t site = sp_recording_site(rec, call->site);
 	uint64_t start = call->start & INT64_MAX, end = call->end & INT64_MAX;
 	uint32_t depth = SP_CALL_DEPTH(call->head.flags), flags = SP_CALL_FLAGS(call->head.flags);
 	const struct sp_before *around;

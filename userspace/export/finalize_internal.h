@@ -4,7 +4,7 @@
  *
  * finalize.c reads the journal and drives; finalize_unit.c feeds the sinks of one unit,
  * finalize_samples.c with its samples; finalize_stacks.c unwinds copies; finalize_paths.c knows
- * names and directories.
+ * names and directories; finalize_cuts.c counts calls that are not whole.
  */
 #ifndef SP_EXPORT_FINALIZE_INTERNAL_H
 #define SP_EXPORT_FINALIZE_INTERNAL_H
@@ -29,7 +29,7 @@ enum sp_call_word {
 	SP_CW_LENGTH = 4, /* ns */
 	SP_CW_CHILD = 5,  /* ns */
 	SP_CW_PARENT = 6, /* number, 0 none */
-	SP_CW_SITE = 7,	  /* index << 32 | skipped */
+	SP_CW_SITE = 7,	  /* index, of its end if it began before the recording, << 32 | skipped */
 };
 
 enum sp_sample_word {
@@ -61,6 +61,13 @@ struct sp_finalizer {
 	char subject[512];		      /* path that an error is about */
 };
 
+/* Calls of the row without a begin or an end of their own. */
+struct sp_unit_cut {
+	unsigned kind; /* cuts.h */
+	uint32_t site; /* index, as in SP_CW_SITE */
+	uint64_t count;
+};
+
 /* What writes the files of a unit. */
 struct sp_unit_writer {
 	struct sp_finalizer *fin;
@@ -75,6 +82,9 @@ struct sp_unit_writer {
 	struct sp_calls calls;
 	size_t n_calls;
 	uint64_t row;	       /* word 0 of the row that was begun */
+	struct sp_unit_cut *cuts; /* of the row */
+	size_t n_cuts, cuts_room;
+	struct sp_idmap cut_by_key;
 	struct sp_record last; /* the call before */
 	bool has_last;
 };
@@ -126,6 +136,10 @@ void sp_finalizer_free_lines(struct sp_finalizer *finalizer);
 /* Writes all files of a unit; takes the unit's records, which are the next ones. */
 int sp_finalizer_write_unit(struct sp_finalizer *finalizer, uint32_t unit, struct sp_error *error);
 
+/* A call of the row that has no begin or end of its own; all of them, once the row has all of its
+ * calls. */
+int sp_unit_count_cut(struct sp_unit_writer *writer, uint32_t site, unsigned kind);
+int sp_unit_end_cuts(struct sp_unit_writer *writer, struct sp_error *error);
 /* Announces a region and begins its row. */
 int sp_unit_begin_row(struct sp_unit_writer *writer, uint32_t region, struct sp_error *error);
 /* Gives a sample to the sinks, after the modules and kernel symbols that its stack is in. */

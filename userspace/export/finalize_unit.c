@@ -32,6 +32,8 @@ static void free_writer(struct sp_unit_writer *w)
 	free(w->regions);
 	free(w->sites);
 	free(w->kernel_symbols);
+	free(w->cuts);
+	sp_idmap_free(&w->cut_by_key);
 	sp_idmap_free(&w->modules);
 	sp_pool_free(w->texts);
 	sp_calls_free(&w->calls);
@@ -91,7 +93,8 @@ int sp_unit_begin_row(struct sp_unit_writer *w, uint32_t region, struct sp_error
 		.name = rec->regions[region].name,
 		.file = site->file,
 		.line = site->line,
-		.text = keep_text(w, sp_source_line(&w->fin->user, directory, site->file, site->line)),
+		.text = keep_text(w,
+				  sp_source_line(&w->fin->user, directory, site->file, site->line)),
 		.tags = keep_text(w, sp_tags_to_json(site->tags)),
 	};
 	int r = 0;
@@ -148,6 +151,8 @@ static bool same_call(const struct sp_record *a, const struct sp_record *b)
 static void put_call(struct sp_unit_writer *w, const struct sp_record *record)
 {
 	uint64_t thread = record->word[SP_CW_LANE] >> 32, parent = record->word[SP_CW_PARENT];
+	uint32_t site =
+		sp_recording_begin(w->fin->recording, (uint32_t)(record->word[SP_CW_SITE] >> 32));
 	const struct sp_calls *c = &w->calls;
 	size_t i = w->n_calls++;
 
@@ -160,12 +165,14 @@ static void put_call(struct sp_unit_writer *w, const struct sp_record *record)
 	c->depth[i] = (uint16_t)(record->word[SP_CW_LANE] >> 16);
 	c->child_ns[i] = (int64_t)record->word[SP_CW_CHILD];
 	c->skipped[i] = (uint32_t)record->word[SP_CW_SITE];
-	c->site[i] = w->sites[record->word[SP_CW_SITE] >> 32];
+	c->site[i] = site == SP_NONE ? UINT32_MAX : w->sites[site];
 }
 
-static int add_call(struct sp_unit_writer *w, const struct sp_record *record, struct sp_error *error)
+static int add_call(struct sp_unit_writer *w, const struct sp_record *record,
+		    struct sp_error *error)
 {
 	uint32_t site = (uint32_t)(record->word[SP_CW_SITE] >> 32);
+	uint32_t begin = sp_recording_begin(w->fin->recording, site);
 	int r = 0, kind;
 
 	if (w->has_last && same_call(&w->last, record)) {
@@ -175,20 +182,19 @@ static int add_call(struct sp_unit_writer *w, const struct sp_record *record, st
 	if (record->word[SP_CW_ROW] != w->row || w->n_calls == BATCH)
 		r = flush_calls(w, error);
 	if (r == 0 && record->word[SP_CW_ROW] != w->row) {
+		r = sp_unit_end_cuts(w, error);
+		if (r < 0)
+			return r;
 		w->row = record->word[SP_CW_ROW];
 		r = sp_unit_begin_row(w, (uint32_t)w->row, error);
 	}
-	if (r == 0 && w->sites[site] == SP_NONE)
-		r = announce_site(w, site, error);
+	if (r == 0 && begin != SP_NONE && w->sites[begin] == SP_NONE)
+		r = announce_site(w, begin, error);
 	if (r < 0)
 		return r;
 	put_call(w, record);
 	kind = sp_cut_kind((uint16_t)record->word[SP_CW_LANE]);
-	if (kind >= 0 &&
-	    sp_cuts_add_at(&w->fin->result->cuts,
-			   w->fin->recording->regions[(uint32_t)w->row].name,
-			   w->fin->recording->sites[site].file, w->fin->recording->sites[site].line,
-			   (unsigned)kind, 1) < 0)
+	if (kind >= 0 && sp_unit_count_cut(w, site, (unsigned)kind) < 0)
 		return out_of_memory(error);
 	w->last = *record;
 	w->has_last = true;
@@ -212,6 +218,8 @@ static int feed(struct sp_unit_writer *w, struct sp_error *error)
 	}
 	if (r == 0)
 		r = flush_calls(w, error);
+	if (r == 0)
+		r = sp_unit_end_cuts(w, error);
 	while (r == 0 && fin->sample && fin->sample->word[SP_SW_UNIT] >> 32 == unit) {
 		r = sp_unit_add_sample(w, fin->sample, error);
 		if (r == 0)

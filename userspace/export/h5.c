@@ -2,16 +2,15 @@
  *
  * h5.c - a unit of a recording as an HDF5 profile, with everything that was recorded.
  *
- * The whole recording's clocks and facts stand in the file of every unit, and so do losses of no known
- * thread, so that each can be read alone; recording_id tells a reader of several which of them are one
- * recording.
+ * The whole recording's clocks and facts stand in the file of every unit, and so do losses of no
+ * known thread, so that each can be read alone; recording_id tells a reader of several which of
+ * them are one recording.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/h5_write.h"
-#include "userspace/analysis/cuts.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/export/h5_facts.h"
@@ -23,8 +22,6 @@ struct h5_sink {
 	struct sp_sink_region
 		*regions; /* their strings belong to the recording or to the finalizer */
 	size_t n_regions, regions_room;
-	uint64_t cuts[SP_CUT_KINDS]; /* calls of the row without an end of their own */
-	uint32_t row_region;
 	bool several_pids; /* so a thread's name does not say whose it is */
 };
 
@@ -76,26 +73,6 @@ static int h5_add_region(void *data, const struct sp_sink_region *region, struct
 	return sp_h5_writer_add_region(sink->writer, region->name, &id, error);
 }
 
-/* The row's counts of calls without an end of their own, once it has all of its calls. */
-static int end_row(struct h5_sink *sink, struct sp_error *error)
-{
-	int r = 0;
-
-	for (unsigned kind = 0; r == 0 && kind < SP_CUT_KINDS; kind++) {
-		struct sp_cut_row row = {
-			.region = sink->row_region,
-			.rank = sink->unit->unit->rank,
-			.flag = (uint16_t)(1u << kind),
-			.count = sink->cuts[kind],
-		};
-
-		if (row.count)
-			r = sp_h5_writer_add_cuts(sink->writer, &row, 1, error);
-	}
-	memset(sink->cuts, 0, sizeof(sink->cuts));
-	return r;
-}
-
 static int h5_begin_row(void *data, uint32_t region, struct sp_error *error)
 {
 	struct h5_sink *sink = data;
@@ -109,11 +86,7 @@ static int h5_begin_row(void *data, uint32_t region, struct sp_error *error)
 		.tags = of->tags,
 		.self_ns = -1,
 	};
-	int r = end_row(sink, error);
 
-	if (r < 0)
-		return r;
-	sink->row_region = region;
 	return sp_h5_writer_begin_row(sink->writer, &row, error);
 }
 
@@ -124,15 +97,12 @@ static int h5_add_site(void *data, const struct sp_site_row *site, struct sp_err
 
 static int h5_add_calls(void *data, const struct sp_calls *calls, size_t n, struct sp_error *error)
 {
-	struct h5_sink *sink = data;
+	return sp_h5_writer_add_calls(((struct h5_sink *)data)->writer, calls, n, error);
+}
 
-	for (size_t i = 0; i < n; i++) {
-		int kind = sp_cut_kind(calls->flags[i]);
-
-		if (kind >= 0)
-			sink->cuts[kind]++;
-	}
-	return sp_h5_writer_add_calls(sink->writer, calls, n, error);
+static int h5_add_cuts(void *data, const struct sp_cut_row *cuts, struct sp_error *error)
+{
+	return sp_h5_writer_add_cuts(((struct h5_sink *)data)->writer, cuts, 1, error);
 }
 
 static int h5_add_module(void *data, const struct sp_module_row *module, struct sp_error *error)
@@ -257,7 +227,8 @@ static int add_members(struct h5_sink *sink, struct sp_error *error)
 	return r;
 }
 
-/* Whether a gap is of a thread of another unit, whose file tells of it. Sets the row of the thread. */
+/* Whether a gap is of a thread of another unit, whose file tells of it. Sets the row of the thread.
+ */
 static bool is_elsewhere(const struct sp_sink_unit *unit, const struct sp_loss *loss,
 			 int64_t *ret_thread)
 {
@@ -276,6 +247,7 @@ static int add_losses(struct h5_sink *sink, struct sp_error *error)
 
 	for (size_t i = 0; r == 0 && i < rec->n_losses; i++) {
 		const struct sp_loss *loss = &rec->losses[i];
+		struct sp_place place = sp_recording_loss_place(rec, loss);
 		struct sp_loss_row row = {
 			.cause = sp_loss_name(loss->cause),
 			.cpu = loss->cpu,
@@ -284,6 +256,8 @@ static int add_losses(struct h5_sink *sink, struct sp_error *error)
 			.last_ns = loss->last,
 			.rank = UINT32_MAX,
 			.region = sp_recording_loss_region(rec, loss),
+			.file = place.file,
+			.line = place.line,
 		};
 
 		if (is_elsewhere(sink->unit, loss, &row.thread))
@@ -311,10 +285,8 @@ static int add_clocks(struct h5_sink *sink, struct sp_error *error)
 static int h5_commit(void *data, struct sp_error *error)
 {
 	struct h5_sink *sink = data;
-	int r = end_row(sink, error);
+	int r = add_members(sink, error);
 
-	if (r == 0)
-		r = add_members(sink, error);
 	if (r == 0)
 		r = add_losses(sink, error);
 	if (r == 0)
@@ -333,6 +305,7 @@ const struct sp_sink_ops sp_sink_h5 = {
 	.begin_row = h5_begin_row,
 	.add_site = h5_add_site,
 	.add_calls = h5_add_calls,
+	.add_cuts = h5_add_cuts,
 	.add_module = h5_add_module,
 	.add_kernel_symbol = h5_add_kernel_symbol,
 	.add_sample = h5_add_sample,

@@ -60,21 +60,10 @@ static int set_environment(struct sp_h5_writer *writer, const struct sp_sink_uni
 	return sp_h5_writer_set_metadata(writer, "platform", platform, error);
 }
 
-/* Wall-clock time of the start, by the first reading of the clocks; -1 unknown. */
-static int64_t start_realtime(const struct sp_sink_unit *unit)
-{
-	const struct sp_recording *rec = unit->recording;
-
-	if (!rec->n_clocks)
-		return -1;
-	return rec->clocks[0].realtime -
-	       (rec->clocks[0].monotonic - (int64_t)unit->facts->start_ns);
-}
-
 static int set_metadata(struct sp_h5_writer *writer, const struct sp_sink_unit *unit,
 			struct sp_error *error)
 {
-	int64_t realtime = start_realtime(unit);
+	int64_t realtime = sp_recording_realtime(unit->recording, (int64_t)unit->facts->start_ns);
 	const struct {
 		const char *key;
 		int64_t number;

@@ -58,6 +58,8 @@ struct sp_sink_ops {
 	int (*add_site)(void *sink, const struct sp_site_row *site, struct sp_error *error);
 	int (*add_calls)(void *sink, const struct sp_calls *calls, size_t n,
 			 struct sp_error *error);
+	/* Once the row has all of its calls. */
+	int (*add_cuts)(void *sink, const struct sp_cut_row *cuts, struct sp_error *error);
 	int (*add_module)(void *sink, const struct sp_module_row *module, struct sp_error *error);
 	int (*add_kernel_symbol)(void *sink, const struct sp_kernel_symbol_row *symbol,
 				 struct sp_error *error);

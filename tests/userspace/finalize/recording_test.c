@@ -208,6 +208,58 @@ static void test_regions(void)
 	sp_recording_free(rec);
 }
 
+static void check_place(const struct sp_recording *rec, uint32_t site, const char *file,
+			int64_t line)
+{
+	struct sp_place place = sp_recording_place(rec, sp_recording_site(rec, site));
+
+	CHECK_TEXT(place.file, file);
+	CHECK_NUMBER(place.line, line);
+}
+
+/* Where a call began that is known by its end: at the one place where its region begins, if it is
+ * one. */
+static void test_places(void)
+{
+	struct maker m = maker_open(path);
+	struct sp_recording *rec;
+	struct sp_loss loss = {.site = 4};
+
+	maker_task(&m, 1, 1, 0, 10, 10, SP_TASK_FOUND, 1, "a");
+	maker_site(&m, 1, 1, "once", "a.c", 10, "");
+	maker_end_site(&m, 2, 1, "once", "a.c", 20);
+	maker_site(&m, 3, 1, "twice", "a.c", 30, "");
+	maker_end_site(&m, 4, 1, "twice", "a.c", 40);
+	maker_site(&m, 5, 1, "twice", "b.c", 50, "");
+	maker_end_site(&m, 6, 1, "never", "c.c", 60); /* nothing names it */
+	maker_end_site(&m, 7, 1, "ends", "c.c", 70);
+	for (uint32_t i = 1; i < 8; i++)
+		if (i != 6)
+			maker_call(
+				&m,
+				(struct maker_call){
+					.lane = 1, .site = i, .number = i, .start = i, .end = i});
+	rec = read_back(&m);
+	check_place(rec, 1, "a.c", 10);
+	check_place(rec, 2, "a.c", 10);
+	check_place(rec, 4, "a.c", 40);
+	check_place(rec, 5, "b.c", 50);
+	check_place(rec, 7, "c.c", 70);
+	check_place(rec, 99, "", -1);
+	CHECK_NUMBER(sp_recording_begin(rec, sp_recording_site(rec, 2)), sp_recording_site(rec, 1));
+	CHECK_NUMBER(sp_recording_begin(rec, sp_recording_site(rec, 4)), SP_NONE);
+	CHECK_NUMBER(sp_recording_begin(rec, sp_recording_site(rec, 6)), SP_NONE);
+	/* Of an end that was lost, where it is. */
+	CHECK_NUMBER(sp_recording_loss_place(rec, &loss).line, 40);
+	CHECK_TEXT(sp_recording_loss_region(rec, &loss), "twice");
+	loss.site = 6;
+	CHECK_NUMBER(sp_recording_loss_place(rec, &loss).line, 60);
+	CHECK_TEXT(sp_recording_loss_region(rec, &loss), "never");
+	loss.site = 0;
+	CHECK_TEXT(sp_recording_loss_place(rec, &loss).file, "");
+	sp_recording_free(rec);
+}
+
 static void check_map(const struct sp_recording *rec, uint32_t process, uint64_t ip, uint64_t time,
 		      const char *wanted, uint64_t bias)
 {
@@ -292,6 +344,7 @@ int main(int argc, char **argv)
 	test_user();
 	test_jobs();
 	test_regions();
+	test_places();
 	test_maps();
 	test_nonsense();
 	return check_result();
