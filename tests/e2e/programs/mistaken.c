@@ -114,9 +114,9 @@ static void *changes_mappings(void *stop)
 	void *map;
 
 	while (!__atomic_load_n((int *)stop, __ATOMIC_RELAXED)) {
-		map = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
+		map = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-		if (map == MAP_FAILED || munmap(map, 1 << 20))
+		if (map == MAP_FAILED || munmap(map, 1 << 16))
 			abort();
 	}
 	return NULL;
