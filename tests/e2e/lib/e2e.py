@@ -232,7 +232,7 @@ def wait_for(condition, what, seconds=30):
         time.sleep(0.01)
 
 
-def wait_said(process, word, seconds=30):
+def wait_said(process, word, seconds=120):
     """Reads the process's stderr until the word comes."""
     until = time.monotonic() + seconds * PATIENCE
     while word not in process.said:
