@@ -637,7 +637,7 @@ class Lines(unittest.TestCase):
         done = run("strace", "-f", "-e", "trace=socket,connect", SP_REPORT, "lines",
                    path("net.sps"), env={"DEBUGINFOD_URLS": "http://127.0.0.1:9",
                         "ASAN_OPTIONS": "detect_leaks=0"})
-        self.assertNotIn("socket(", done.stderr)
+        self.assertNotIn("AF_INET", done.stderr)  # nscd, on the machine, may be asked for groups
 
     def test_messages(self):
         program = self.by_name["c_pie"]
