@@ -56,7 +56,8 @@ static double now(void)
 
 /* ---- reading and printing: own, since they would take longer than looking up ---- */
 
-#define PART 16384		/* addresses that are printed by one thread at a time */
+#define PART 2048		/* addresses that are printed by one thread at a time */
+#define USUAL_BYTES (1u << 20)	/* that they make */
 #define LEAST_BYTES (66u << 10) /* more than the longest text has */
 
 struct out {
@@ -125,16 +126,18 @@ static void put_line(struct out *out, uint32_t line)
 static void print_one(struct out *out, uint64_t address, const struct sp_symbol *symbol,
 		      bool functions)
 {
+	struct sp_frame frame = sp_symbol_innermost(symbol);
+
 	if (functions)
 		put_address(out, address);
-	for (uint32_t k = 0; k < symbol->n_frames; k++) {
+	do {
 		if (functions) {
-			put_text(out, symbol->frames[k].raw);
+			put_text(out, frame.raw);
 			put(out, "\n", 1);
 		}
-		put_text(out, symbol->frames[k].file);
-		put_line(out, symbol->frames[k].line);
-	}
+		put_text(out, frame.file);
+		put_line(out, frame.line);
+	} while (sp_frame_leave(&frame));
 }
 
 /* What one of the two threads prints of the list. */
@@ -175,6 +178,8 @@ static int print(const struct sp_symbols *symbols, uint32_t module, const uint64
 	};
 	int r = 0;
 
+	for (int i = 0; i < 2; i++) /* by this thread, so that the other needs no heap */
+		has_room(&parts[i].out, USUAL_BYTES);
 	for (size_t at = 0; at < n && r == 0;) {
 		pthread_t other;
 		bool both;
@@ -202,57 +207,66 @@ static int print(const struct sp_symbols *symbols, uint32_t module, const uint64
 	return r;
 }
 
-static uint64_t hexadecimal(const char *text, const char *end)
+/* Digits by their characters; 16 for all others. */
+static void list_digits(uint8_t digits[256])
+{
+	memset(digits, 16, 256);
+	for (unsigned int i = 0; i < 10; i++)
+		digits['0' + i] = (uint8_t)i;
+	for (unsigned int i = 0; i < 6; i++)
+		digits['a' + i] = digits['A' + i] = (uint8_t)(10 + i);
+}
+
+/* The address on a line, which ends with a new line. Behind that. */
+static const unsigned char *hexadecimal(const unsigned char *text, const uint8_t digits[256],
+					uint64_t *ret_value)
 {
 	uint64_t value = 0;
 
-	for (; text < end && (*text == ' ' || *text == '\t'); text++)
+	for (; *text == ' ' || *text == '\t'; text++)
 		;
-	if (end - text > 2 && text[0] == '0' && (text[1] | 0x20) == 'x')
+	if (text[0] == '0' && (text[1] | 0x20) == 'x')
 		text += 2;
-	for (; text < end; text++) {
-		unsigned int c = (unsigned char)*text, letter = (c | 0x20) - 'a';
-
-		if (c - '0' < 10)
-			value = value << 4 | (c - '0');
-		else if (letter < 6)
-			value = value << 4 | (letter + 10);
-		else
-			break;
-	}
-	return value;
+	for (; digits[*text] < 16; text++)
+		value = value << 4 | digits[*text];
+	while (*text++ != '\n')
+		;
+	*ret_value = value;
+	return text;
 }
 
 /* All of standard input, by line. */
 static int read_addresses(struct sp_symbols *symbols, uint32_t module, uint64_t **ret_addresses,
 			  size_t *ret_n)
 {
-	sp_cleanup(sp_freep) char *text = NULL;
-	size_t used = 0, room = 0, got, addresses_room = 0;
+	static unsigned char text[(64 << 10) + 1];
+	const size_t room = sizeof(text) - 1; /* and a new line for the last line */
+	size_t used = 0, got, addresses_room = 0;
+	uint8_t digits[256];
 	int r = 0;
 
+	list_digits(digits);
 	do {
-		char *grown;
+		const unsigned char *at = text, *end;
 
-		room = room ? 2 * room : 64 << 10;
-		grown = realloc(text, room);
-		if (!grown)
-			return -ENOMEM;
-		text = grown;
 		got = fread(text + used, 1, room - used, stdin);
 		used += got;
-	} while (used == room);
-	for (const char *line = text, *end; line < text + used && r == 0; line = end + 1) {
-		uint64_t *added = sp_array_add(ret_addresses, ret_n, &addresses_room);
-
-		if (!added)
-			return -ENOMEM;
-		end = memchr(line, '\n', (size_t)(text + used - line));
+		if (!got && used)
+			text[used++] = '\n';
+		end = memrchr(text, '\n', used);
 		if (!end)
-			end = text + used;
-		*added = hexadecimal(line, end);
-		r = sp_symbols_add(symbols, module, *added);
-	}
+			continue;
+		while (at <= end && r == 0) {
+			uint64_t *added = sp_array_add(ret_addresses, ret_n, &addresses_room);
+
+			if (!added)
+				return -ENOMEM;
+			at = hexadecimal(at, digits, added);
+			r = sp_symbols_add(symbols, module, *added);
+		}
+		used = (size_t)(text + used - at);
+		memmove(text, at, used);
+	} while (got && r == 0);
 	return r;
 }
 

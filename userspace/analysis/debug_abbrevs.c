@@ -13,6 +13,7 @@
 #define MAX_ABBREVS (1u << 20)
 #define MAX_STEPS (16u << 20)
 #define MAX_BYTES (1u << 30) /* of an entry, so that no sum overflows */
+#define MAX_FIXED (UINT16_MAX - 64)
 
 /* ---- forms ---- */
 
@@ -130,8 +131,7 @@ static enum sp_skim_take what_to_take(unsigned int tag, unsigned int attribute)
 
 static bool tells_where(enum sp_skim_take take)
 {
-	return take == SP_TAKE_SIBLING || take == SP_TAKE_LOW || take == SP_TAKE_HIGH ||
-	       take == SP_TAKE_RANGES;
+	return take == SP_TAKE_SIBLING || take <= SP_TAKE_RANGES;
 }
 
 /* Adds an attribute: a step, or to the bytes to skip. */
@@ -140,7 +140,7 @@ static int add_attribute(struct sp_skim_abbrevs *abbrevs, struct sp_skim_steps *
 {
 	struct sp_skim_step *added;
 
-	if (!step.take && step.size >= 0) {
+	if (step.take == SP_TAKE_NOTHING && step.size >= 0) {
 		steps->rest += (uint32_t)step.size;
 		return 0;
 	}
@@ -152,6 +152,25 @@ static int add_attribute(struct sp_skim_abbrevs *abbrevs, struct sp_skim_steps *
 	steps->rest = 0;
 	steps->n++;
 	return 0;
+}
+
+/* Notes at which byte of a fixed entry an attribute stands. Of two of a kind the last one counts.
+ */
+static void set_field(struct sp_skim_abbrevs *abbrevs, struct sp_skim_abbrev *abbrev,
+		      enum sp_skim_take take, const struct sp_skim_step *step, unsigned int at,
+		      unsigned int size)
+{
+	const struct sp_skim_field field = {
+		.mask = size ? UINT64_MAX >> (64 - 8 * size) : 0,
+		.constant = (uint64_t)step->constant,
+		.at = (uint16_t)at,
+		.form = step->form,
+	};
+
+	if (take == SP_TAKE_SIBLING)
+		abbrev->sibling = field;
+	else if (take != SP_TAKE_NOTHING)
+		abbrevs->fields[abbrev->fields].values[take] = field;
 }
 
 /* Makes steps of the attributes, of all or (@where) of those that tell where something is. */
@@ -180,10 +199,11 @@ static int read_steps(const struct sp_skim_unit *unit, struct sp_bytes *bytes, b
 		size = fixed_size(unit, step.form);
 		take = attribute > UINT16_MAX ? SP_TAKE_NOTHING
 					      : what_to_take(abbrev->tag, (unsigned int)attribute);
-		if (size < 0 || (take && size > 8))
+		if (size < 0 || (take != SP_TAKE_NOTHING && size > 8) || fixed > MAX_FIXED)
 			abbrev->fixed = false;
 		else
-			fixed += (unsigned int)size;
+			set_field(abbrevs, abbrev, take, &step, (unsigned int)fixed, (unsigned int)size);
+		fixed += size > 0 ? (unsigned int)size : 0;
 		step.size = (int8_t)size;
 		step.take = where && !tells_where(take) ? SP_TAKE_NOTHING : (uint8_t)take;
 		r = add_attribute(abbrevs, steps, step);
@@ -203,14 +223,38 @@ static int read_abbrev(const struct sp_skim_unit *unit, struct sp_bytes *bytes,
 	abbrev->tag = tag > UINT16_MAX ? UINT16_MAX : (uint16_t)tag;
 	abbrev->function = tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
 	abbrev->children = sp_bytes_number(bytes, 1) != 0;
+	if (abbrev->function) {
+		if (!sp_array_add(&abbrevs->fields, &abbrevs->n_fields, &abbrevs->fields_room))
+			return -ENOMEM;
+		abbrev->fields = (uint32_t)(abbrevs->n_fields - 1);
+	}
 	again = *bytes;
 	r = bytes->bad ? -EBADMSG : read_steps(unit, bytes, false, abbrevs, abbrev);
 	if (r == 0)
 		r = read_steps(unit, &again, true, abbrevs, abbrev);
-	if (r == 0 && abbrev->fixed && !abbrev->children && !abbrev->function &&
-	    abbrev->code < SP_SKIM_SHORT && abbrev->fixed_bytes < UINT16_MAX)
-		abbrevs->plain[abbrev->code] = (uint16_t)(1 + abbrev->fixed_bytes);
 	return r;
+}
+
+/* The table of plain entries. */
+static int list_plain(struct sp_skim_abbrevs *abbrevs)
+{
+	for (size_t i = 0; i < abbrevs->n; i++)
+		if (abbrevs->all[i].code < SP_SKIM_SHORT && abbrevs->all[i].code >= abbrevs->n_plain)
+			abbrevs->n_plain = (size_t)abbrevs->all[i].code + 1;
+	if (!abbrevs->n_plain)
+		abbrevs->n_plain = 1;
+	abbrevs->plain = calloc(abbrevs->n_plain, sizeof(*abbrevs->plain));
+	if (!abbrevs->plain)
+		return -ENOMEM;
+	abbrevs->plain[0] = 1;
+	for (size_t i = 0; i < abbrevs->n; i++) {
+		const struct sp_skim_abbrev *abbrev = &abbrevs->all[i];
+
+		if (abbrev->code < SP_SKIM_SHORT && abbrev->fixed && !abbrev->children &&
+		    !abbrev->function)
+			abbrevs->plain[abbrev->code] = (uint16_t)(1 + abbrev->fixed_bytes);
+	}
+	return 0;
 }
 
 static int compare_abbrevs(const void *a, const void *b)
@@ -241,13 +285,15 @@ int sp_skim_abbrevs_read(const struct sp_skim_unit *unit, struct sp_skim_abbrevs
 		r = -EBADMSG;
 	if (r == 0 && !abbrevs->dense)
 		qsort(abbrevs->all, abbrevs->n, sizeof(*abbrevs->all), compare_abbrevs);
-	return r;
+	return r == 0 ? list_plain(abbrevs) : r;
 }
 
 void sp_skim_abbrevs_done(struct sp_skim_abbrevs *abbrevs)
 {
 	free(abbrevs->all);
 	free(abbrevs->steps);
+	free(abbrevs->fields);
+	free(abbrevs->plain);
 }
 
 const struct sp_skim_abbrev *sp_skim_abbrevs_search(const struct sp_skim_abbrevs *abbrevs,

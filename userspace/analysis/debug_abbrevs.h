@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * debug_abbrevs.h - abbreviations turned into steps: what to skip and what to take of an entry.
+ * debug_abbrevs.h - abbreviations turned into what to skip and what to take of an entry.
  *
- * All that need not be taken before an attribute, if it has always as many bytes, is one number of
- * the attribute's step; behind the last step stands the rest. Only for debug_skim.c.
+ * Where all attributes have always as many bytes, as in nearly all functions and inlined calls, it
+ * is known at which byte each stands: fields. Otherwise there are steps: all that need not be taken
+ * before an attribute, if it has always as many bytes, is one number of the attribute's step;
+ * behind the last step stands the rest. Only for debug_skim.c.
  */
 #ifndef SP_ANALYSIS_DEBUG_ABBREVS_H
 #define SP_ANALYSIS_DEBUG_ABBREVS_H
 
 #include "userspace/analysis/debug_skim.h"
 
+/* Numbers of an entry's values, in their order, and two more. */
 enum sp_skim_take {
-	SP_TAKE_NOTHING = 0, /* a form whose size depends on the value */
-	SP_TAKE_SIBLING,
 	SP_TAKE_LOW,
 	SP_TAKE_HIGH,
 	SP_TAKE_RANGES,
@@ -21,6 +22,20 @@ enum sp_skim_take {
 	SP_TAKE_CALL_LINE,
 	SP_TAKE_NAME,
 	SP_TAKE_LINKAGE,
+	SP_TAKE_SIBLING,
+	SP_TAKE_NOTHING, /* a form whose size depends on the value */
+};
+
+/* An attribute that always stands at the same place: (8 bytes from there & mask) + constant. */
+struct sp_skim_field {
+	uint64_t mask;	   /* 0: the abbreviation has the value, or there is none */
+	uint64_t constant; /* DW_FORM_implicit_const */
+	uint16_t at, form;
+};
+
+/* Of a function. */
+struct sp_skim_fields {
+	struct sp_skim_field values[SP_SKIM_VALUES];
 };
 
 struct sp_skim_step {
@@ -40,21 +55,27 @@ struct sp_skim_abbrev {
 	uint64_t code;
 	struct sp_skim_steps all;
 	struct sp_skim_steps where; /* take only what tells where code and the next entry are */
-	uint32_t fixed_bytes; /* of all, if all steps' forms have at most 8 bytes, always as many */
+	uint32_t fixed_bytes; /* of all attributes, if these are always as many */
+	uint32_t fields;      /* of a function, if fixed */
+	struct sp_skim_field sibling;
 	uint16_t tag;
-	bool fixed, children, function;
+	bool fixed; /* so are all attributes; what is taken has at most 8 bytes */
+	bool children, function;
 };
 
-#define SP_SKIM_SHORT 128 /* codes of one byte */
+#define SP_SKIM_SHORT (1u << 14) /* codes of one or two bytes */
 
 struct sp_skim_abbrevs {
 	struct sp_skim_abbrev *all;
 	size_t n, room;
 	struct sp_skim_step *steps;
 	size_t n_steps, steps_room;
-	/* Bytes of entries, with their codes, that have always as many, and neither code nor
-	 * children; 0 others. */
-	uint16_t plain[SP_SKIM_SHORT];
+	struct sp_skim_fields *fields;
+	size_t n_fields, fields_room;
+	/* By short code: 1 + the bytes of attributes that are always as many, of entries with
+	 * neither code nor children, and for the end of a list of children; 0 of others. */
+	uint16_t *plain;
+	size_t n_plain;
 	bool dense; /* codes are 1, 2, 3, … as all compilers number them */
 };
 

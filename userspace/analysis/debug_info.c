@@ -220,15 +220,20 @@ static struct sp_debug_link *plain_link(struct sp_debug_info *info, const char *
 	return &info->plain;
 }
 
-static int find_in_chunk(struct sp_debug_info *info, const struct sp_debug_division *division,
+/* @all: of which the chunk has some. */
+static int find_in_chunk(struct sp_debug_info *info, const uint64_t *all, const uint32_t *indices,
 			 const struct sp_debug_chunk *chunk, bool raw_names, sp_debug_found found,
 			 void *context)
 {
-	const uint64_t *addresses = division->addresses + chunk->first;
+	sp_cleanup(sp_freep) uint64_t *addresses = malloc((chunk->n + 1ul) * sizeof(*addresses));
 	struct sp_debug_unit *unit = NULL;
 	size_t at = 0;
 	int r = 0;
 
+	if (!addresses)
+		return -ENOMEM;
+	for (size_t i = 0; i < chunk->n; i++)
+		addresses[i] = all[indices[i]] + info->elf_bias - info->dwarf_bias;
 	if (chunk->unit != SP_DEBUG_NO_UNIT)
 		r = sp_debug_unit_read(sp_debug_units_place(info->units, chunk->unit),
 				       &info->sections, addresses, chunk->n, info->paths,
@@ -245,7 +250,7 @@ static int find_in_chunk(struct sp_debug_info *info, const struct sp_debug_divis
 		if (!place.link && symbol)
 			place.link = plain_link(info, symbol);
 		if (r == 0)
-			r = found(context, division->indices[chunk->first + i], &place);
+			r = found(context, indices[i], &place);
 	}
 	sp_debug_unit_free(unit);
 	return r;
@@ -255,6 +260,7 @@ int sp_debug_info_find(struct sp_debug_info *info, const uint64_t *addresses, ui
 		       const struct sp_debug_share *share, sp_debug_found found, void *context)
 {
 	struct sp_debug_division division;
+	const struct sp_debug_chunk *chunk;
 	int r = info->symbols ? 0 : sp_symbol_table_read(info->module, &info->symbols);
 
 	if (r < 0)
@@ -266,8 +272,9 @@ int sp_debug_info_find(struct sp_debug_info *info, const uint64_t *addresses, ui
 			i = atomic_fetch_add(share->next, 1);
 		if (i >= division.n_chunks)
 			break;
-		r = find_in_chunk(info, &division, &division.chunks[i], share->raw_names, found,
-				  context);
+		chunk = &division.chunks[i];
+		r = find_in_chunk(info, addresses, division.indices + chunk->first, chunk,
+				  share->raw_names, found, context);
 	}
 	sp_debug_division_done(&division);
 	return r;

@@ -74,25 +74,12 @@ bool sp_skim_skip_to(struct sp_skim *skim, uint64_t offset)
 
 /* ---- attributes ---- */
 
-/* Where an entry keeps what is taken. */
-static const uint16_t places[] = {
-	[SP_TAKE_LOW] = offsetof(struct sp_skim_entry, low),
-	[SP_TAKE_HIGH] = offsetof(struct sp_skim_entry, high),
-	[SP_TAKE_RANGES] = offsetof(struct sp_skim_entry, ranges),
-	[SP_TAKE_ORIGIN] = offsetof(struct sp_skim_entry, origin),
-	[SP_TAKE_CALL_FILE] = offsetof(struct sp_skim_entry, call_file),
-	[SP_TAKE_CALL_LINE] = offsetof(struct sp_skim_entry, call_line),
-	[SP_TAKE_NAME] = offsetof(struct sp_skim_entry, name),
-	[SP_TAKE_LINKAGE] = offsetof(struct sp_skim_entry, linkage),
-};
-
 /* Forgets what the entry before had. */
 static void clear_values(struct sp_skim_entry *entry)
 {
-	entry->low.form = entry->high.form = entry->ranges.form = entry->origin.form = 0;
-	entry->call_file.form = entry->call_line.form = 0;
+	for (size_t i = 0; i < SP_SKIM_VALUES; i++)
+		entry->values[i].form = 0;
 	entry->call_file.value = entry->call_line.value = 0;
-	entry->name.form = entry->linkage.form = 0;
 }
 
 static bool take_form(struct sp_bytes *bytes, const struct sp_skim_step *step,
@@ -128,29 +115,37 @@ static bool take_form(struct sp_bytes *bytes, const struct sp_skim_step *step,
 	return !bytes->bad;
 }
 
-/* Takes what an entry has whose attributes have always as many bytes, which are there. */
-static inline void take_fixed(const struct sp_skim *skim, const struct sp_skim_steps *steps,
-			      const unsigned char *at, struct sp_skim_entry *entry)
+static inline uint64_t field_of(const struct sp_skim_field *field, const unsigned char *start)
 {
-	const struct sp_skim_step *step = skim->abbrevs.steps + steps->first;
+	return (sp_bytes_fixed(start + field->at, 8) & field->mask) + field->constant;
+}
 
-	for (const struct sp_skim_step *end = step + steps->n; step < end; step++) {
-		unsigned int size = (unsigned int)step->size;
-		struct sp_skim_value value, *place = &value;
+/* Takes what an entry has whose attributes have always as many bytes; these, and 8 more, are there.
+ * All without a branch: which attributes there are comes in no order that a processor could guess.
+ */
+static inline void take_fixed(const struct sp_skim *skim, const struct sp_skim_abbrev *abbrev,
+			      const unsigned char *start, bool where, struct sp_skim_entry *entry)
+{
+	const struct sp_skim_field *fields;
+	uint64_t sibling = field_of(&abbrev->sibling, start);
 
-		at += step->before;
-		if (step->take != SP_TAKE_SIBLING)
-			place = (void *)((char *)entry + places[step->take]);
-		place->form = step->form;
-		place->value = step->form == DW_FORM_implicit_const ? (uint64_t)step->constant
-								    : sp_bytes_fixed(at, size);
-		if (step->take == SP_TAKE_SIBLING)
-			entry->sibling = sp_skim_reference(skim->unit, &value);
-		at += size;
+	if (__builtin_expect(abbrev->sibling.form == DW_FORM_ref4, 1))
+		entry->sibling = sibling < skim->unit->end - skim->unit->start
+					 ? skim->unit->start + sibling
+					 : 0;
+	else if (abbrev->sibling.form)
+		entry->sibling = sp_skim_reference(
+			skim->unit, &(struct sp_skim_value){abbrev->sibling.form, sibling, NULL});
+	if (!abbrev->function)
+		return;
+	fields = skim->abbrevs.fields[abbrev->fields].values;
+	for (size_t i = 0; i < (where ? SP_TAKE_RANGES + 1 : SP_SKIM_VALUES); i++) {
+		entry->values[i].form = fields[i].form;
+		entry->values[i].value = field_of(&fields[i], start);
 	}
 }
 
-static bool take_any(const struct sp_skim *skim, const struct sp_skim_steps *steps,
+static __attribute__((noinline)) bool take_any(const struct sp_skim *skim, const struct sp_skim_steps *steps,
 		     struct sp_bytes *at, struct sp_skim_entry *entry)
 {
 	const struct sp_skim_step *step = skim->abbrevs.steps + steps->first;
@@ -159,11 +154,11 @@ static bool take_any(const struct sp_skim *skim, const struct sp_skim_steps *ste
 		struct sp_skim_value value, *place = &value;
 		bool good = sp_bytes_skip(at, step->before);
 
-		if (good && !step->take) {
+		if (good && step->take == SP_TAKE_NOTHING) {
 			good = sp_skim_form(at, step->form);
 		} else if (good) {
 			if (step->take != SP_TAKE_SIBLING)
-				place = (void *)((char *)entry + places[step->take]);
+				place = &entry->values[step->take];
 			good = take_form(at, step, place);
 			if (step->take == SP_TAKE_SIBLING)
 				entry->sibling = sp_skim_reference(skim->unit, &value);
@@ -179,19 +174,25 @@ static bool take_any(const struct sp_skim *skim, const struct sp_skim_steps *ste
 /* The entry whose code begins at skim->at. */
 static inline bool read_entry(struct sp_skim *skim, struct sp_skim_entry *entry, bool where)
 {
-	struct sp_bytes at = {skim->at, skim->end, false};
+	const unsigned char *at = skim->at, *end = skim->end;
 	const struct sp_skim_abbrev *abbrev;
-	const struct sp_skim_steps *steps;
+	struct sp_bytes rest = {at, end, false};
 	uint64_t code;
 
-	if (at.at == at.end)
+	if (at == end)
 		return false;
-	entry->offset = (uint64_t)(at.at - skim->unit->sections->info.data);
+	entry->offset = (uint64_t)(at - skim->unit->sections->info.data);
 	entry->tag = 0;
-	code = sp_bytes_uleb(&at);
+	code = *at++;
+	if (code >= 0x80) {
+		code = sp_bytes_uleb(&rest);
+		at = rest.at;
+		if (rest.bad)
+			return false;
+	}
 	if (!code) {
-		skim->at = at.at;
-		return !at.bad;
+		skim->at = at;
+		return true;
 	}
 	abbrev = sp_skim_abbrevs_find(&skim->abbrevs, code);
 	if (!abbrev)
@@ -199,19 +200,17 @@ static inline bool read_entry(struct sp_skim *skim, struct sp_skim_entry *entry,
 	entry->tag = abbrev->tag;
 	entry->children = abbrev->children;
 	entry->sibling = 0;
+	if (abbrev->fixed && (size_t)(end - at) >= abbrev->fixed_bytes + 8ul) {
+		take_fixed(skim, abbrev, at, where, entry);
+		skim->at = at + abbrev->fixed_bytes;
+		return true;
+	}
 	if (abbrev->function)
 		clear_values(entry);
-	steps = where ? &abbrev->where : &abbrev->all;
-	if (abbrev->fixed) {
-		const unsigned char *start = at.at;
-
-		if (!sp_bytes_skip(&at, abbrev->fixed_bytes))
-			return false;
-		take_fixed(skim, steps, start, entry);
-	} else if (!take_any(skim, steps, &at, entry)) {
+	rest.at = at;
+	if (!take_any(skim, where ? &abbrev->where : &abbrev->all, &rest, entry))
 		return false;
-	}
-	skim->at = at.at;
+	skim->at = rest.at;
 	return true;
 }
 
@@ -220,14 +219,23 @@ bool sp_skim_next(struct sp_skim *skim, struct sp_skim_entry *entry)
 	return read_entry(skim, entry, false);
 }
 
-bool sp_skim_next_notable(struct sp_skim *skim, struct sp_skim_entry *entry)
+bool sp_skim_next_notable(struct sp_skim *skim, struct sp_skim_entry *entry, size_t *ret_ended)
 {
+	const struct sp_skim_abbrevs *abbrevs = &skim->abbrevs;
 	const unsigned char *at = skim->at;
-	size_t bytes;
 
-	while (at < skim->end && *at < SP_SKIM_SHORT && (bytes = skim->abbrevs.plain[*at]) &&
-	       bytes <= (size_t)(skim->end - at))
-		at += bytes;
+	*ret_ended = 0;
+	while (skim->end - at >= 2) {
+		size_t code = at[0], longer = code >= 0x80, bytes;
+
+		if (longer)
+			code = (code & 0x7f) | (size_t)at[1] << 7; /* short, if at[1] ends it */
+		bytes = code < abbrevs->n_plain ? abbrevs->plain[code] : 0;
+		if (!bytes || bytes + longer > (size_t)(skim->end - at))
+			break;
+		at += bytes + longer;
+		*ret_ended += !code;
+	}
 	skim->at = at;
 	return read_entry(skim, entry, true);
 }

@@ -31,13 +31,21 @@ struct sp_skim_value {
 	const char *inline_text; /* DW_FORM_string */
 };
 
+#define SP_SKIM_VALUES 8
+
 struct sp_skim_entry {
 	uint64_t offset; /* in .debug_info */
 	int tag;	 /* 0: ends a list of children */
 	bool children;
 	uint64_t sibling; /* offset in .debug_info, 0 unknown */
 	/* Only of functions and inlined calls, and where asked for. */
-	struct sp_skim_value low, high, ranges, origin, call_file, call_line, name, linkage;
+	union {
+		struct {
+			struct sp_skim_value low, high, ranges; /* where its code is */
+			struct sp_skim_value origin, call_file, call_line, name, linkage;
+		};
+		struct sp_skim_value values[SP_SKIM_VALUES];
+	};
 };
 
 struct sp_skim;
@@ -55,8 +63,9 @@ bool sp_skim_skip_to(struct sp_skim *skim, uint64_t offset);
 bool sp_skim_next(struct sp_skim *skim, struct sp_skim_entry *entry);
 
 /* The same, but most entries that are neither functions nor have children are passed over, and of
- * the others only the ranges and the sibling are told. */
-bool sp_skim_next_notable(struct sp_skim *skim, struct sp_skim_entry *entry);
+ * the others only the ranges and the sibling are told. *ret_ended: so many lists of children ended
+ * among what was passed over. */
+bool sp_skim_next_notable(struct sp_skim *skim, struct sp_skim_entry *entry, size_t *ret_ended);
 
 /* Called for each range. Nonzero stops, and is returned. */
 typedef int (*sp_skim_range)(void *context, uint64_t low, uint64_t high);

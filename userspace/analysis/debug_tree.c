@@ -70,10 +70,14 @@ static int take_range(void *context, uint64_t low, uint64_t high)
 	from = first_not_before(tree, low, candidate->from, candidate->to);
 	if (from == tree->n_addresses || tree->addresses[from] >= high)
 		return 0;
-	to = first_not_before(tree, high, from, candidate->to > from ? candidate->to : from);
 	/* Functions of one depth have no code in common, as a rule. */
 	if (tree->placings > MAX_RANGES + SP_DEBUG_MAX_DEPTH * (uint64_t)tree->n_addresses)
 		return 1;
+	for (to = from; to < tree->n_addresses && tree->addresses[to] < high; to++)
+		if (tree->placed[to] == NONE || tree->depths[to] <= candidate->depth) {
+			tree->placed[to] = node;
+			tree->depths[to] = candidate->depth;
+		}
 	tree->placings += 1 + to - from;
 	if (candidate->first == candidate->end) {
 		candidate->first = from;
@@ -83,11 +87,6 @@ static int take_range(void *context, uint64_t low, uint64_t high)
 		candidate->first = from;
 	if (to > candidate->end)
 		candidate->end = to;
-	for (uint32_t i = from; i < to; i++)
-		if (tree->placed[i] == NONE || tree->depths[i] <= candidate->depth) {
-			tree->placed[i] = node;
-			tree->depths[i] = candidate->depth;
-		}
 	return 0;
 }
 
@@ -205,19 +204,22 @@ static int walk(struct sp_debug_tree *tree)
 	uint32_t around[SP_DEBUG_MAX_DEPTH]; /* the function around entries of a depth */
 	struct sp_skim_entry entry = {0};
 	size_t depth = 0; /* of the next entry; the unit's own is at 0 */
+	size_t ended;
 
-	while (sp_skim_next_notable(tree->skim, &entry)) {
-		uint32_t node = depth ? around[depth - 1] : NONE;
+	while (sp_skim_next_notable(tree->skim, &entry, &ended)) {
+		uint32_t node;
 		int r;
 
-		if (!entry.tag) {
-			if (depth <= 1)
-				return 0;
-			depth--;
+		ended += !entry.tag;
+		if (ended && ended >= depth)
+			return 0;
+		depth -= ended;
+		if (!entry.tag)
 			continue;
-		}
+		node = depth ? around[depth - 1] : NONE;
 		if (node != CLOSED &&
-		    (entry.tag == DW_TAG_subprogram || entry.tag == DW_TAG_inlined_subroutine)) {
+		    (entry.tag == DW_TAG_subprogram || entry.tag == DW_TAG_inlined_subroutine) &&
+		    (entry.low.form || entry.ranges.form)) {
 			r = add_function(tree, &entry, &node);
 			if (r < 0)
 				return r;
@@ -276,6 +278,10 @@ int sp_debug_tree_read(struct sp_debug_tree *tree, const struct sp_debug_layout 
 
 	tree->layout = layout;
 	tree->skim = skim;
+	tree->nodes_room = tree->n_addresses / 2 + 64; /* about, so that they seldom move */
+	tree->nodes = malloc(tree->nodes_room * sizeof(*tree->nodes));
+	if (!tree->nodes)
+		return -ENOMEM;
 	r = walk(tree);
 	if (r < 0 || !lacks_function(tree, is_function, context))
 		return r;

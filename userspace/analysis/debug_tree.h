@@ -20,10 +20,9 @@ struct sp_debug_node {
 	bool inlined, named;
 	uint32_t first, end; /* addresses that lie in it are among these */
 	/* For debug_unit.c. */
-	struct sp_debug_name *name; /* NULL none; if named, as what follows */
-	struct sp_name_hints hints;
-	uint64_t call_file;
-	uint32_t call_line;
+	uint32_t call_file, call_line; /* if named, as what follows */
+	struct sp_debug_name *name;    /* NULL none */
+	struct sp_name_hints *hints;   /* NULL none */
 	struct sp_debug_link *link; /* that was made of it, with the name link_symbol */
 	const char *link_symbol;
 };

@@ -23,12 +23,18 @@
 #include "userspace/base/array.h"
 
 #define NONE SP_DEBUG_NO_NODE
-#define CHUNK_LINKS 64
+#define CHUNK 64
 
 struct links {
 	struct links *next;
 	size_t n;
-	struct sp_debug_link links[CHUNK_LINKS];
+	struct sp_debug_link links[CHUNK];
+};
+
+struct kept_hints {
+	struct kept_hints *next;
+	size_t n;
+	struct sp_name_hints hints[CHUNK];
 };
 
 struct sp_debug_unit {
@@ -43,6 +49,7 @@ struct sp_debug_unit {
 	struct sp_debug_names *names;
 	struct sp_debug_hints *hints; /* NULL if libdw does not have the functions */
 	struct links *links;
+	struct kept_hints *kept_hints;
 	const char *directory; /* where the compiler ran */
 	bool assembler;	       /* its names are of the last alias; the symbol table knows better */
 };
@@ -130,6 +137,12 @@ void sp_debug_unit_free(struct sp_debug_unit *unit)
 		free(unit->links);
 		unit->links = next;
 	}
+	while (unit->kept_hints) {
+		struct kept_hints *next = unit->kept_hints->next;
+
+		free(unit->kept_hints);
+		unit->kept_hints = next;
+	}
 	free(unit->rows);
 	free(unit);
 }
@@ -146,7 +159,7 @@ static struct sp_debug_link *new_link(struct sp_debug_unit *unit)
 {
 	struct links *chunk = unit->links;
 
-	if (!chunk || chunk->n == CHUNK_LINKS) {
+	if (!chunk || chunk->n == CHUNK) {
 		chunk = malloc(sizeof(*chunk));
 		if (!chunk)
 			return NULL;
@@ -157,13 +170,28 @@ static struct sp_debug_link *new_link(struct sp_debug_unit *unit)
 	return &chunk->links[chunk->n++];
 }
 
-static void name_node(struct sp_debug_unit *unit, struct sp_debug_node *node)
+static struct sp_name_hints *new_hints(struct sp_debug_unit *unit)
 {
-	struct sp_skim_entry entry = {0};
+	struct kept_hints *chunk = unit->kept_hints;
 
-	node->named = true;
+	if (!chunk || chunk->n == CHUNK) {
+		chunk = malloc(sizeof(*chunk));
+		if (!chunk)
+			return NULL;
+		chunk->next = unit->kept_hints;
+		chunk->n = 0;
+		unit->kept_hints = chunk;
+	}
+	return &chunk->hints[chunk->n++];
+}
+
+static int name_node(struct sp_debug_unit *unit, struct sp_debug_node *node)
+{
+	struct sp_skim_entry entry;
+
 	node->name = sp_debug_names_find(unit->names, node->offset, &entry);
-	node->call_file = entry.call_file.value;
+	node->call_file =
+		entry.call_file.value < UINT32_MAX ? (uint32_t)entry.call_file.value : UINT32_MAX;
 	if (entry.call_line.value <= INT32_MAX)
 		node->call_line = (uint32_t)entry.call_line.value;
 	if (unit->assembler)
@@ -171,8 +199,13 @@ static void name_node(struct sp_debug_unit *unit, struct sp_debug_node *node)
 	if (unit->hints) {
 		Dwarf_Die die = sp_debug_die_at(&unit->layout, node->offset);
 
-		sp_debug_hints_find(unit->hints, &die, node->name, &node->hints);
+		node->hints = new_hints(unit);
+		if (!node->hints)
+			return -ENOMEM;
+		sp_debug_hints_find(unit->hints, &die, node->name, node->hints);
 	}
+	node->named = true;
+	return 0;
 }
 
 /* Where an inlined function was called. */
@@ -225,8 +258,8 @@ static struct sp_debug_link *make_link(struct sp_debug_unit *unit, struct sp_deb
 
 	if (!link)
 		return NULL;
-	if (!node->named)
-		name_node(unit, node);
+	if (!node->named && name_node(unit, node) < 0)
+		return NULL;
 	name = node->name ? node->name->text : NULL;
 	*link = (struct sp_debug_link){
 		.function = around ? name : better_name(name, symbol),

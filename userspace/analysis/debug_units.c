@@ -275,9 +275,8 @@ static int add_chunks(const struct sp_debug_units *units, uint32_t unit, uint32_
 
 /* Puts the addresses in order of their units, those of none last, and leaves in @counts where each
  * unit's end. */
-static void sort_by_unit(const uint32_t *unit_of, const uint64_t *addresses, uint32_t n,
-			 uint64_t shift, uint32_t *counts, size_t n_units,
-			 const struct sp_debug_division *division)
+static void sort_by_unit(const uint32_t *unit_of, uint32_t n, uint32_t *counts, size_t n_units,
+			 uint32_t *indices)
 {
 	uint32_t sum = 0;
 
@@ -289,12 +288,8 @@ static void sort_by_unit(const uint32_t *unit_of, const uint64_t *addresses, uin
 		counts[unit] = sum;
 		sum += count;
 	}
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t to = counts[unit_of[i]]++;
-
-		division->addresses[to] = addresses[i] + shift;
-		division->indices[to] = i;
-	}
+	for (uint32_t i = 0; i < n; i++)
+		indices[counts[unit_of[i]]++] = i;
 }
 
 int sp_debug_units_divide(const struct sp_debug_units *units, const uint64_t *addresses, uint32_t n,
@@ -308,10 +303,9 @@ int sp_debug_units_divide(const struct sp_debug_units *units, const uint64_t *ad
 	int r = 0;
 
 	*ret_division = (struct sp_debug_division){
-		.addresses = malloc((n + 1ul) * sizeof(*ret_division->addresses)),
 		.indices = malloc((n + 1ul) * sizeof(*ret_division->indices)),
 	};
-	if (!unit_of || !ends || !ret_division->addresses || !ret_division->indices)
+	if (!unit_of || !ends || !ret_division->indices)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t unit =
@@ -319,7 +313,7 @@ int sp_debug_units_divide(const struct sp_debug_units *units, const uint64_t *ad
 
 		unit_of[i] = unit == SP_DEBUG_NO_UNIT ? (uint32_t)n_units : unit;
 	}
-	sort_by_unit(unit_of, addresses, n, shift, ends, n_units, ret_division);
+	sort_by_unit(unit_of, n, ends, n_units, ret_division->indices);
 	for (size_t unit = 0; unit <= n_units && r == 0; first = ends[unit++])
 		if (ends[unit] > first)
 			r = add_chunks(units, unit == n_units ? SP_DEBUG_NO_UNIT : (uint32_t)unit,
@@ -332,7 +326,6 @@ int sp_debug_units_divide(const struct sp_debug_units *units, const uint64_t *ad
 
 void sp_debug_division_done(struct sp_debug_division *division)
 {
-	free(division->addresses);
 	free(division->indices);
 	free(division->chunks);
 }

@@ -25,13 +25,12 @@ size_t sp_debug_units_n_lost(const struct sp_debug_units *units);
 /* Addresses of one unit, or of none (SP_DEBUG_NO_UNIT). */
 struct sp_debug_chunk {
 	uint32_t unit;
-	uint32_t first, n; /* in the division's lists */
+	uint32_t first, n; /* in the division's list */
 	uint64_t cost;	   /* about, in nanoseconds */
 };
 
 struct sp_debug_division {
-	uint64_t *addresses; /* in the DWARF file's terms, by unit, in each ascending */
-	uint32_t *indices;   /* that they had */
+	uint32_t *indices; /* of addresses, by unit, in each ascending */
 	struct sp_debug_chunk *chunks;
 	size_t n_chunks;
 };

@@ -186,13 +186,15 @@ struct choice {
 	struct sp_own *own;
 };
 
-static const struct sp_frame *choose_frame(const struct sp_symbol *symbol,
-					   const struct choice *choice)
+static struct sp_frame choose_frame(const struct sp_symbol *symbol, const struct choice *choice)
 {
+	struct sp_frame frame = sp_symbol_innermost(symbol);
+
 	if (choice->attribution == SP_LINES_OWN)
 		return sp_own_frame(choice->own, symbol);
-	return &symbol->frames[choice->attribution == SP_LINES_OUTERMOST ? symbol->n_frames - 1
-									 : 0];
+	while (choice->attribution == SP_LINES_OUTERMOST && sp_frame_leave(&frame))
+		;
+	return frame;
 }
 
 /* A file that was built anew after the recording says nothing about when its copy in the archive
@@ -216,14 +218,14 @@ static struct sp_lines_row make_row(const struct sp_lines *lines, const struct p
 	const struct sp_symbols_module *module = sp_symbols_module(lines->symbols, place->module);
 	const struct sp_symbol *symbol =
 		sp_symbols_find(lines->symbols, place->module, hit->address);
-	const struct sp_frame *frame = choose_frame(symbol, choice);
+	const struct sp_frame frame = choose_frame(symbol, choice);
 
 	return (struct sp_lines_row){
-		.function = frame->function,
-		.raw = frame->raw,
-		.file = frame->file,
-		.line = frame->line,
-		.module = module && !frame->line ? module->path : NULL,
+		.function = frame.function,
+		.raw = frame.raw,
+		.file = frame.file,
+		.line = frame.line,
+		.module = module && !frame.line ? module->path : NULL,
 		.samples = hit->samples,
 		.built = module ? when_built(lines, module) : (struct timespec){0},
 	};

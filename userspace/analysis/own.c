@@ -173,10 +173,13 @@ bool sp_own_has(struct sp_own *own, const char *file)
 	return known;
 }
 
-const struct sp_frame *sp_own_frame(struct sp_own *own, const struct sp_symbol *symbol)
+struct sp_frame sp_own_frame(struct sp_own *own, const struct sp_symbol *symbol)
 {
-	for (uint32_t i = 0; i < symbol->n_frames; i++)
-		if (symbol->frames[i].line && sp_own_has(own, symbol->frames[i].file))
-			return &symbol->frames[i];
-	return &symbol->frames[symbol->n_frames - 1];
+	struct sp_frame frame = sp_symbol_innermost(symbol);
+
+	do {
+		if (frame.line && sp_own_has(own, frame.file))
+			break;
+	} while (sp_frame_leave(&frame));
+	return frame;
 }

@@ -36,6 +36,6 @@ char *sp_own_plain(const char *path);
 /* @file: a text of the symbols (known again by its address). */
 bool sp_own_has(struct sp_own *own, const char *file);
 /* The innermost of its frames with a line in an own file; the outermost where there is none. */
-const struct sp_frame *sp_own_frame(struct sp_own *own, const struct sp_symbol *symbol);
+struct sp_frame sp_own_frame(struct sp_own *own, const struct sp_symbol *symbol);
 
 #endif

@@ -213,23 +213,22 @@ static int add_symbol(struct sp_stacks *stacks, const struct sp_stacks_address *
 	const struct sp_symbols_module *module = sp_symbols_module(stacks->symbols, place->module);
 	const struct sp_symbol *symbol =
 		sp_symbols_find(stacks->symbols, place->module, place->address);
+	struct sp_frame from = sp_symbol_innermost(symbol);
 	bool in_probe = false;
-	int r = 0;
+	int r;
 
-	for (uint32_t i = 0; r == 0 && i < symbol->n_frames; i++) {
-		const struct sp_frame *from = &symbol->frames[i];
-		bool file = from->file[0] && strcmp(from->file, "??") != 0;
-		bool inlined = i + 1 < symbol->n_frames;
+	do {
+		bool file = from.file[0] && strcmp(from.file, "??") != 0;
+		bool inlined = from.call->around != NULL;
 		struct sp_stack_function function;
 
-		r = find_function(stacks, from, module, &function);
+		r = find_function(stacks, &from, module, &function);
 		if (r == 0 && function.probe && in_probe) /* the same, further out */
 			stacks->place_frames[stacks->n_place_frames - 1].inlined = inlined;
 		else if (r == 0)
-			r = add_frame(stacks, &function, file ? from->file : "", from->line,
-				      inlined);
+			r = add_frame(stacks, &function, file ? from.file : "", from.line, inlined);
 		in_probe = function.probe;
-	}
+	} while (r == 0 && sp_frame_leave(&from));
 	return r;
 }
 

@@ -172,11 +172,11 @@ static bool same_hints(const struct sp_name_hints *a, const struct sp_name_hints
 	       a->construct == b->construct && a->whole == b->whole;
 }
 
-/* The readable form of a linker name that was sent as number @raw. */
+/* The readable form of a linker name that was sent as number @raw. @found: NULL none. */
 static int send_readable(struct sp_symbol_sender *sender, uint32_t raw,
 			 const struct sp_name_hints *found, uint32_t *ret_id)
 {
-	struct sp_name_hints kept = *found, *hints = &kept;
+	struct sp_name_hints kept = {0}, *hints = &kept;
 	struct readable *known;
 	sp_cleanup(sp_freep) char *name = NULL;
 	int r;
@@ -184,6 +184,8 @@ static int send_readable(struct sp_symbol_sender *sender, uint32_t raw,
 	*ret_id = raw;
 	if (raw == SP_WORKER_NONE || sender->raw_names)
 		return 0;
+	if (found)
+		kept = *found;
 	/* It goes away with its unit; what is made of it is known by it. */
 	if (hints->whole)
 		hints->whole = sp_pool_add(sender->made, hints->whole);
@@ -278,7 +280,7 @@ static int add_link(struct sp_symbol_sender *sender, struct sp_debug_link *link)
 			*link->function_number = sent->raw + 1; /* 0 again for none */
 	}
 	if (r == 0)
-		r = send_readable(sender, sent->raw, &link->names, &sent->function);
+		r = send_readable(sender, sent->raw, link->names, &sent->function);
 	if (r == 0)
 		r = send_file(sender, link->call_file, link->directory, &sent->call_file);
 	if (r < 0)

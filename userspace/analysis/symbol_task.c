@@ -17,11 +17,6 @@
 #include "userspace/base/block.h"
 
 #define READ_BYTES (256u << 10) /* at a time, at most */
-#define LEAST_BYTES (8u << 10)	/* of a chunk of frames; each is twice the one before */
-
-_Static_assert(LEAST_BYTES >= sizeof(struct sp_symbols_frames) +
-				      SP_WORKER_MAX_FRAMES * sizeof(struct sp_frame),
-	       "any address finds room");
 
 /* ---- what a worker says ---- */
 
@@ -75,47 +70,43 @@ static const char *text_of(const struct sp_symbol_task *task, uint32_t number)
 	return number == SP_WORKER_NONE ? task->symbols->unknown_text : task->texts[number];
 }
 
+static struct sp_call *call_of(const struct sp_symbol_task *task, uint32_t link)
+{
+	return &task->calls[link / SP_SYMBOLS_CALLS]->calls[link % SP_SYMBOLS_CALLS];
+}
+
+/* Room for more calls, which live as long as the module. */
+static int add_calls(struct sp_symbol_task *task)
+{
+	struct sp_symbols_calls *calls = malloc(sizeof(*calls)), **kept;
+
+	if (!calls)
+		return -ENOMEM;
+	kept = sp_array_add(&task->calls, &task->n_calls, &task->calls_capacity);
+	if (!kept) {
+		free(calls);
+		return -ENOMEM;
+	}
+	*kept = calls;
+	calls->next = task->module->calls;
+	task->module->calls = calls;
+	return 0;
+}
+
 static int take_link(void *context, const struct sp_worker_link *link)
 {
 	struct sp_symbol_task *task = context;
-	struct sp_symbol_link *kept =
-		sp_array_add(&task->links, &task->n_links, &task->links_capacity);
 
-	if (!kept)
+	if (task->n_links == task->n_calls * SP_SYMBOLS_CALLS && add_calls(task) < 0)
 		return -ENOMEM;
-	*kept = (struct sp_symbol_link){
+	*call_of(task, (uint32_t)task->n_links++) = (struct sp_call){
 		.function = text_of(task, link->function),
 		.raw = text_of(task, link->raw),
 		.call_file = text_of(task, link->call_file),
 		.call_line = link->call_line,
-		.around = link->around,
-		.depth = 1,
+		.around = link->around == SP_WORKER_NONE ? NULL : call_of(task, link->around),
 	};
-	if (link->around != SP_WORKER_NONE)
-		kept->depth += task->links[link->around].depth;
 	return 0;
-}
-
-/* Room for frames that lives as long as the module. NULL without memory. */
-static struct sp_frame *new_frames(struct sp_symbols_file *module, uint32_t n)
-{
-	struct sp_symbols_frames *chunk = module->frames;
-
-	if (!chunk || chunk->room - chunk->n < n) {
-		size_t bytes = chunk ? 2 * chunk->bytes : LEAST_BYTES;
-
-		bytes = bytes < SP_BLOCK_HUGE ? bytes : SP_BLOCK_HUGE;
-		chunk = sp_block_alloc(bytes);
-		if (!chunk)
-			return NULL;
-		chunk->next = module->frames;
-		chunk->bytes = bytes;
-		chunk->n = 0;
-		chunk->room = (bytes - sizeof(*chunk)) / sizeof(*chunk->frames);
-		module->frames = chunk;
-	}
-	chunk->n += n;
-	return &chunk->frames[chunk->n - n];
 }
 
 static int take_place(void *context, const struct sp_worker_place *sent)
@@ -123,38 +114,18 @@ static int take_place(void *context, const struct sp_worker_place *sent)
 	struct sp_symbol_task *task = context;
 	struct sp_symbols_file *module = task->module;
 	struct sp_symbol *place = &module->places[sent->index].symbol;
-	uint32_t n = sent->link != SP_WORKER_NONE ? task->links[sent->link].depth
-						  : sent->file != SP_WORKER_NONE;
-	const struct sp_symbol_link *link;
-	struct sp_frame *frames;
+	bool linked = sent->link != SP_WORKER_NONE;
 
 	task->symbols->done++;
 	module->answered++;
-	if (!n || place->n_frames)
+	if (place->n_frames || (!linked && sent->file == SP_WORKER_NONE))
 		return 0;
-	/* Neighbours are often the same but for the address. */
-	if (task->last.n_frames && sent->link == task->last_place.link &&
-	    sent->file == task->last_place.file && sent->line == task->last_place.line) {
-		*place = task->last;
-		return 0;
-	}
-	frames = new_frames(module, n);
-	if (!frames)
-		return -ENOMEM;
-	*place = task->last = (struct sp_symbol){frames, n};
-	task->last_place = *sent;
-	frames->function = frames->raw = task->symbols->unknown_text;
-	frames->file = text_of(task, sent->file);
-	frames->line = sent->line;
-	for (uint32_t at = sent->link; at != SP_WORKER_NONE; at = link->around, frames++) {
-		link = &task->links[at];
-		frames->function = link->function;
-		frames->raw = link->raw;
-		if (link->around != SP_WORKER_NONE) {
-			frames[1].file = link->call_file;
-			frames[1].line = link->call_line;
-		}
-	}
+	*place = (struct sp_symbol){
+		.innermost = linked ? call_of(task, sent->link) : &task->symbols->unknown_call,
+		.file = text_of(task, sent->file),
+		.line = sent->line,
+		.n_frames = linked ? task->reader.depths[sent->link] : 1,
+	};
 	return 0;
 }
 
@@ -296,7 +267,7 @@ int sp_symbol_task_end(struct sp_symbol_task *task, const char *trouble)
 		r = sp_symbols_set_status(task->module, SP_SYMBOLS_DAMAGED, reason);
 	}
 	free(task->texts);
-	free(task->links);
+	free(task->calls);
 	sp_worker_reader_done(&task->reader);
 	task->module->running--;
 	return r;

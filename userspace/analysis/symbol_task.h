@@ -9,22 +9,14 @@
 #include "userspace/analysis/symbol_worker.h"
 #include "userspace/analysis/symbols_private.h"
 
-/* A function at an address, as the worker says. */
-struct sp_symbol_link {
-	const char *function, *raw, *call_file;
-	uint32_t call_line;
-	uint32_t around, depth;
-};
-
 struct sp_symbol_task {
 	struct sp_symbols *symbols;
 	struct sp_symbols_file *module;
 	const char **texts; /* by the worker's numbers */
 	size_t n_texts, texts_capacity;
-	struct sp_symbol_link *links;
-	size_t n_links, links_capacity;
-	struct sp_worker_place last_place; /* and what was made of it */
-	struct sp_symbol last;
+	struct sp_symbols_calls **calls; /* by number of a link / SP_SYMBOLS_CALLS; the module's */
+	size_t n_calls, calls_capacity;
+	size_t n_links;
 	struct sp_worker_reader reader;
 	struct sp_child child;
 	time_t heard;	   /* when it last said something, CLOCK_MONOTONIC */

@@ -49,9 +49,10 @@ int sp_symbols_new(const struct sp_symbols_options *options, struct sp_symbols *
 		sp_symbols_free(symbols);
 		return -ENOMEM;
 	}
-	symbols->unknown_frame = (struct sp_frame){symbols->unknown_text, symbols->unknown_text,
-						   symbols->unknown_text, 0};
-	symbols->unknown = (struct sp_symbol){&symbols->unknown_frame, 1};
+	symbols->unknown_call = (struct sp_call){.function = symbols->unknown_text,
+						 .raw = symbols->unknown_text};
+	symbols->unknown =
+		(struct sp_symbol){&symbols->unknown_call, symbols->unknown_text, 0, 1};
 	*ret_symbols = symbols;
 	return 0;
 }
@@ -63,11 +64,11 @@ void sp_symbols_free(struct sp_symbols *symbols)
 	for (size_t i = 0; i < symbols->n_modules; i++) {
 		struct sp_symbols_file *module = &symbols->modules[i];
 
-		while (module->frames) {
-			struct sp_symbols_frames *next = module->frames->next;
+		while (module->calls) {
+			struct sp_symbols_calls *next = module->calls->next;
 
-			free(module->frames);
-			module->frames = next;
+			free(module->calls);
+			module->calls = next;
 		}
 		free(module->entries);
 		free(module->index.starts);
@@ -288,11 +289,10 @@ static void find_batch(const struct sp_symbols *symbols, const struct sp_symbols
 		const struct sp_symbols_entry *entry = sp_symbols_entry_find(module, addresses[i]);
 
 		ret_found[i] = entry && entry->symbol.n_frames ? &entry->symbol : &symbols->unknown;
-		__builtin_prefetch(ret_found[i]->frames);
+		__builtin_prefetch(ret_found[i]->innermost);
 	}
 	for (size_t i = 0; i < n; i++)
-		for (uint32_t k = 2; k < ret_found[i]->n_frames && k < 8; k += 2)
-			__builtin_prefetch(&ret_found[i]->frames[k]);
+		__builtin_prefetch(ret_found[i]->innermost->around);
 }
 
 void sp_symbols_find_all(const struct sp_symbols *symbols, uint32_t module,

@@ -9,8 +9,8 @@
  * stacks, pass address − 1: the call, not what follows it.
  *
  * Cost: each distinct address is looked up once, each compilation unit is read once. Memory: about
- * 32 bytes an address and 32 for each of its functions, and each distinct text once. Each module is read in a child process of its
- * own, several at a time; files are never trusted: one that is damaged, changed, gone or hostile
+ * 40 bytes an address and 40 for each distinct chain of inlined calls, and each distinct text once.
+ * Each module is read in a child process of its own, several at a time; files are never trusted: one that is damaged, changed, gone or hostile
  * gives unknown addresses and a reason, never a failure. A module with many addresses is read by
  * several processes, which share out its units.
  *
@@ -69,20 +69,48 @@ struct sp_symbols_module {
 	uint8_t place;		 /* as set: SP_IMAGE_* of wire.h */
 };
 
-/* One function at an address. Texts live as long as the symbols; equal texts are equal pointers. */
-struct sp_frame {
+/* A function, and if it was inlined, where it was called. All addresses in it share this. Texts live
+ * as long as the symbols; equal texts are equal pointers. */
+struct sp_call {
 	const char *function; /* readable (demangled); "??" unknown */
 	const char *raw;      /* linker name; the same pointer where nothing was to demangle */
-	const char *file; /* as the compiler recorded it, joined to its directory; "??" unknown */
-	uint32_t line;	  /* 0 unknown */
+	const char *call_file;
+	const struct sp_call *around; /* the function that it was called in, NULL: not inlined */
+	uint32_t call_line;
 };
 
-/* Innermost inlined function first; its line is where the address itself belongs, the line of every
- * other frame is where the one before it was called. At least one frame. */
 struct sp_symbol {
-	const struct sp_frame *frames;
-	uint32_t n_frames;
+	const struct sp_call *innermost; /* function at the address */
+	const char *file; /* as the compiler recorded it, joined to its directory; "??" unknown */
+	uint32_t line;	  /* 0 unknown */
+	uint32_t n_frames; /* functions from the innermost to the one that is not inlined */
 };
+
+/* One function at an address: the line of the innermost is where the address itself belongs, the
+ * line of every other one is where the one before it was called. */
+struct sp_frame {
+	const char *function, *raw, *file; /* as above */
+	uint32_t line;
+	const struct sp_call *call;
+};
+
+static inline struct sp_frame sp_symbol_innermost(const struct sp_symbol *symbol)
+{
+	return (struct sp_frame){symbol->innermost->function, symbol->innermost->raw, symbol->file,
+				 symbol->line, symbol->innermost};
+}
+
+/* Goes on to the function around it; false, and nothing done, if there is none. */
+static inline bool sp_frame_leave(struct sp_frame *frame)
+{
+	const struct sp_call *call = frame->call, *around = call->around;
+
+	if (!around)
+		return false;
+	*frame = (struct sp_frame){around->function, around->raw, call->call_file, call->call_line,
+				   around};
+	return true;
+}
 
 /* @options may be NULL. */
 int sp_symbols_new(const struct sp_symbols_options *options, struct sp_symbols **ret_symbols);

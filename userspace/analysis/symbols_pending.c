@@ -13,20 +13,22 @@
 static void sort_addresses(uint64_t *addresses, size_t n)
 {
 	sp_cleanup(sp_freep) uint64_t *other = malloc(n * sizeof(*other));
-	uint64_t *from = addresses, *to = other;
+	uint64_t *from = addresses, *to = other, differ = 0;
 
 	if (n < 256 || !other) {
 		qsort(addresses, n, sizeof(*addresses), sp_symbols_compare_addresses);
 		return;
 	}
+	for (size_t i = 0; i < n; i++)
+		differ |= addresses[i] ^ addresses[0];
 	for (unsigned int shift = 0; shift < 64; shift += 8) {
 		size_t starts[257] = {0};
 		uint64_t *swapped = to;
 
+		if (!(differ >> shift & 0xff))
+			continue;
 		for (size_t i = 0; i < n; i++)
 			starts[(from[i] >> shift & 0xff) + 1]++;
-		if (starts[(from[0] >> shift & 0xff) + 1] == n)
-			continue;
 		for (size_t i = 1; i < 257; i++)
 			starts[i] += starts[i - 1];
 		for (size_t i = 0; i < n; i++)

@@ -15,10 +15,11 @@ struct sp_symbols_entry {
 	struct sp_symbol symbol; /* no frames: unknown */
 };
 
-struct sp_symbols_frames {
-	struct sp_symbols_frames *next;
-	size_t bytes, n, room;
-	struct sp_frame frames[];
+#define SP_SYMBOLS_CALLS 1000
+
+struct sp_symbols_calls {
+	struct sp_symbols_calls *next;
+	struct sp_call calls[SP_SYMBOLS_CALLS];
 };
 
 /* Where entries with an address are: a table of the address's upper bits. */
@@ -48,7 +49,7 @@ struct sp_symbols_file {
 	struct sp_symbols_entry *entries;
 	size_t n_entries;
 	struct sp_symbols_index index;
-	struct sp_symbols_frames *frames; /* of all entries */
+	struct sp_symbols_calls *calls; /* of all entries */
 	/* While resolving. */
 	enum sp_symbols_step step;
 	struct sp_symbols_entry *places; /* one for each pending address */
@@ -68,7 +69,7 @@ struct sp_symbols {
 	bool ran_out_of_time;
 	bool waited_in_vain; /* for a worker that slept: the next one is waited for less */
 	const char *unknown_text;
-	struct sp_frame unknown_frame;
+	struct sp_call unknown_call;
 	struct sp_symbol unknown;
 };
 

@@ -205,6 +205,18 @@ static void write_all(const char *path, const unsigned char *bytes, size_t size)
 	close(fd);
 }
 
+static void check_frames(const struct sp_symbol *symbol)
+{
+	struct sp_frame frame = sp_symbol_innermost(symbol);
+	uint32_t n = 0;
+
+	do {
+		CHECK(frame.function && frame.raw && frame.file);
+		n++;
+	} while (sp_frame_leave(&frame));
+	CHECK(n == symbol->n_frames);
+}
+
 /* Looks up addresses all over the file. Whatever it is, there is an answer, and it is well formed.
  */
 static enum sp_symbols_status look_up(const char *path, bool here, size_t *ret_lines)
@@ -226,10 +238,8 @@ static enum sp_symbols_status look_up(const char *path, bool here, size_t *ret_l
 		const struct sp_symbol *symbol = sp_symbols_find(symbols, module, address);
 
 		CHECK(symbol && symbol->n_frames && symbol->n_frames <= 64);
-		for (uint32_t i = 0; i < symbol->n_frames; i++)
-			CHECK(symbol->frames[i].function && symbol->frames[i].raw &&
-			      symbol->frames[i].file);
-		*ret_lines += symbol->frames[0].line != 0;
+		*ret_lines += symbol->line != 0;
+		check_frames(symbol);
 	}
 	status = sp_symbols_module(symbols, module)->status;
 	CHECK(status != SP_SYMBOLS_PENDING);
@@ -301,20 +311,20 @@ static void test_again(const char *path)
 	CHECK(sp_symbols_add_module(symbols, path, "", &same) == 0 && same == module);
 	CHECK(sp_symbols_add_module(symbols, path, "00", &other) == 0 && other != module);
 	CHECK(sp_symbols_add(symbols, 77, 0) == -EINVAL);
-	CHECK(!strcmp(sp_symbols_find(symbols, module, 0x1100)->frames[0].function, "??"));
+	CHECK(!strcmp(sp_symbols_find(symbols, module, 0x1100)->innermost->function, "??"));
 	for (uint64_t address = 0x1200; address < 0x1300; address += 2)
 		CHECK(sp_symbols_add(symbols, module, address) == 0);
 	CHECK(sp_symbols_resolve(symbols) == 0);
 	first = sp_symbols_find(symbols, module, 0x1202);
-	const struct sp_frame *frames = first->frames;
+	const struct sp_call *innermost = first->innermost;
 
 	for (uint64_t address = 0x1000; address < 0x1400; address++)
 		CHECK(sp_symbols_add(symbols, module, address) == 0);
 	CHECK(sp_symbols_add(symbols, other, 0x1202) == 0);
 	CHECK(sp_symbols_resolve(symbols) == 0);
-	CHECK(sp_symbols_find(symbols, module, 0x1202)->frames == frames);
+	CHECK(sp_symbols_find(symbols, module, 0x1202)->innermost == innermost);
 	CHECK(sp_symbols_module(symbols, other)->status == SP_SYMBOLS_CHANGED);
-	CHECK(!strcmp(sp_symbols_find(symbols, other, 0x1202)->frames[0].function, "??"));
+	CHECK(!strcmp(sp_symbols_find(symbols, other, 0x1202)->innermost->function, "??"));
 	CHECK(sp_symbols_resolve(symbols) == 0);
 	sp_symbols_free(symbols);
 }
