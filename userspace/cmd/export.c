@@ -42,6 +42,7 @@ enum key {
 	KEY_NO_INLINE,
 	KEY_NO_KERNEL,
 	KEY_KEEP_CLONES,
+	KEY_WIDE,
 };
 
 /* Options that only some formats have. */
@@ -86,6 +87,9 @@ static const struct sp_option options[] = {
 	{"keep-clones", KEY_KEEP_CLONES, NULL,
 	 "folded, flamegraph: tell the compiler's clones of a\n"
 	 "function apart from it: solve.constprop.0"},
+	{"wide", KEY_WIDE, NULL,
+	 "folded: names of C++ whole, with all arguments and\n"
+	 "parameters"},
 	{"title", KEY_TITLE, "TEXT", "flamegraph: heading; default: the name of the input"},
 	{"min", KEY_MIN, "PERCENT",
 	 "flamegraph: leave out frames with a smaller share of\n"
@@ -168,6 +172,7 @@ static const struct {
 	{SP_KEY_NO_DEBUGINFOD, STACKS, "--no-debuginfod"},
 	{SP_KEY_DEBUGINFOD_TIMEOUT, STACKS, "--debuginfod-timeout"},
 	{KEY_KEEP_CLONES, STACKS, "--keep-clones"},
+	{KEY_WIDE, FOLDED, "--wide"},
 	{KEY_TITLE, FLAMEGRAPH, "--title"},
 	{KEY_MIN, FLAMEGRAPH, "--min"},
 	{KEY_INVERTED, FLAMEGRAPH, "--inverted"},
@@ -211,6 +216,9 @@ static int parse_stacks_option(struct sp_export_stacks *stacks, int key, const c
 		break;
 	case KEY_KEEP_CLONES:
 		stacks->load.symbol_options.keep_clones = true;
+		break;
+	case KEY_WIDE:
+		stacks->wide = true;
 		break;
 	case KEY_TITLE:
 		stacks->title = arg;

@@ -108,7 +108,7 @@ static int write_to(const struct sp_export_stacks *export, const char *input, FI
 	};
 
 	if (!export->flamegraph)
-		return sp_write_folded(export->load.tree, out);
+		return sp_write_folded(export->load.tree, export->wide, out);
 	title = export->title ? strdup(export->title) : name_input(input);
 	subtitle = describe(export);
 	missing = tell_gaps(&export->load.files);

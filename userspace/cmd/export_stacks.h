@@ -13,6 +13,7 @@ struct sp_export_stacks {
 	struct sp_stacks_load load;
 	struct sp_calltree_options tree;
 	bool flamegraph;   /* else folded stacks */
+	bool wide;	   /* of these names are whole */
 	const char *title; /* NULL: the name of the first input */
 	double least;	   /* share of the samples that a frame needs */
 	bool inverted;

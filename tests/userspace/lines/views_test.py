@@ -111,9 +111,17 @@ class Views(unittest.TestCase):
         for command in ["tree", "--wide"], ["tree", "--csv"], ["lines", "--wide"]:
             self.assertIn("sim::Pair sim::twice<sim::Pair>(sim::Pair)", self.report(command, deep, lambdas))
         # Two instances that would look alike are told apart.
-        both = self.report(["tree"], lambdas, r"_ZN3sim4GridIdLi3EE6reduceINS_12_GLOBAL__N_12OpEEEdT_")
-        self.assertNotIn("reduce<…>", both)
-        self.assertIn("::reduce<main()::<lambda(double)> >", both)
+        other = r"_ZN3sim4GridIdLi3EE6reduceINS_12_GLOBAL__N_12OpEEEdT_"
+        for command in ["tree"], ["export", "folded"]:
+            both = self.report(command, lambdas, other)
+            self.assertNotIn("reduce<…>", both)
+            self.assertIn("::reduce<main()::<lambda(double)> >", both)
+        self.assertEqual(sorted(self.report(["export", "folded"], deep, lambdas, deep).splitlines()),
+                         ["r;sim::Grid<double, 3>::reduce<…> 1", "r;sim::twice<sim::Pair> 2"])
+        self.assertIn("r;sim::Pair sim::twice<sim::Pair>(sim::Pair) 1\n",
+                      self.report(["export", "folded", "--wide"], deep, lambdas))
+        self.assertIn("--wide does not go with flamegraph",
+                      run(SP_REPORT, "export", "flamegraph", "--wide", path("views.sps"), status=2).stderr)
         svg = self.report(["export", "flamegraph"], deep)
         self.assertIn('data-t="sim::twice&lt;sim::Pair&gt;"', svg)
         self.assertIn("<title>sim::Pair sim::twice&lt;sim::Pair&gt;(sim::Pair)", svg)
