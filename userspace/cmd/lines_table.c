@@ -251,13 +251,12 @@ static void show_region(const struct style *style, const struct sp_lines_view *v
 }
 
 /* Lines of programs that are not there any more. */
-static void note_stored(const struct sp_lines_input *input, FILE *out)
+static void note_stored(const struct sp_sample_modules_note *note, FILE *out)
 {
-	for (uint32_t i = 0; i < sp_symbols_n_modules(input->symbols); i++) {
-		const struct sp_symbols_module *module = sp_symbols_module(input->symbols, i);
-		uint64_t samples = sp_lines_module_samples(input->lines, i);
+	for (uint32_t i = 0; i < sp_symbols_n_modules(note->symbols); i++) {
+		const struct sp_symbols_module *module = sp_symbols_module(note->symbols, i);
 
-		if (!samples || module->path[0] == '[')
+		if (!sp_sample_module_samples(note, i))
 			continue;
 		if (module->status == SP_SYMBOLS_CHANGED)
 			sp_sample_note(out, "%s is not the build that was recorded (%s)",
@@ -284,7 +283,7 @@ void sp_lines_note_modules(const struct sp_lines_view *view, FILE *out)
 	};
 
 	if (input->stored)
-		note_stored(input, out);
+		note_stored(&modules, out);
 	else
 		sp_sample_note_modules(out, &modules);
 }

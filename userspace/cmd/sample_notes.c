@@ -265,15 +265,12 @@ static void note_module(FILE *out, const struct sp_sample_modules_note *note,
 			       remedy(module));
 		break;
 	case SP_SYMBOLS_MISSING:
-		if (module->path[0] != '[') /* [vdso] and its like are no files */
-			sp_sample_note(out,
-				       "%s cannot be read (%s), so its samples (%s) have no %s%s",
-				       module->path, module->reason, share.text, note->lacking,
-				       module->path[0] == '/'
-					       ? remedy(module)
-					       : ": its path is a relative one, so run sp-report "
-						 "in the directory that the program was started "
-						 "in");
+		sp_sample_note(out, "%s cannot be read (%s), so its samples (%s) have no %s%s",
+			       module->path, module->reason, share.text, note->lacking,
+			       module->path[0] == '/'
+				       ? remedy(module)
+				       : ": its path is a relative one, so run sp-report in the "
+					 "directory that the program was started in");
 		break;
 	case SP_SYMBOLS_DAMAGED:
 		sp_sample_note(out, "%s: %s; its samples (%s) may lack %s", module->path,
@@ -387,12 +384,31 @@ static void note_no_answer(FILE *out, const struct sp_sample_modules_note *note)
 			sp_symbols_patience_s(note->symbols), list);
 }
 
+uint64_t sp_sample_module_samples(const struct sp_sample_modules_note *note, uint32_t number)
+{
+	const struct sp_symbols_module *module = sp_symbols_module(note->symbols, number), *other;
+	uint64_t all = note->samples_of(note->data, number), samples;
+
+	if (!all || module->path[0] == '[') /* [vdso] and its like */
+		return 0;
+	for (uint32_t i = 0; i < sp_symbols_n_modules(note->symbols); i++) {
+		other = sp_symbols_module(note->symbols, i);
+		if (i == number || other->path != module->path || other->status != module->status)
+			continue;
+		samples = note->samples_of(note->data, i);
+		if (i < number && samples)
+			return 0;
+		all += samples;
+	}
+	/* A stack can be in several of them. */
+	return all < note->files->samples ? all : note->files->samples;
+}
+
 void sp_sample_note_modules(FILE *out, const struct sp_sample_modules_note *note)
 {
-	for (size_t i = 0; i < sp_symbols_n_modules(note->symbols); i++) {
-		const struct sp_symbols_module *module =
-			sp_symbols_module(note->symbols, (uint32_t)i);
-		uint64_t samples = note->samples_of(note->data, (uint32_t)i);
+	for (uint32_t i = 0; i < sp_symbols_n_modules(note->symbols); i++) {
+		const struct sp_symbols_module *module = sp_symbols_module(note->symbols, i);
+		uint64_t samples = sp_sample_module_samples(note, i);
 
 		if (!samples)
 			continue;

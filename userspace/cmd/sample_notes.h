@@ -54,4 +54,9 @@ struct sp_sample_modules_note {
 
 void sp_sample_note_modules(FILE *out, const struct sp_sample_modules_note *note);
 
+/* The samples of a module and of all others that are one with it for who reads of them: the builds
+ * of a file that is gone, say. 0 if it need not be told of: it has none, an earlier one was told
+ * with it, or it is no file. */
+uint64_t sp_sample_module_samples(const struct sp_sample_modules_note *note, uint32_t number);
+
 #endif

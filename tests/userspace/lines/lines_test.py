@@ -518,9 +518,15 @@ class Lines(unittest.TestCase):
         self.assertEqual((row["function"], row["file"], row["line"]), ("??", "??", 0))
         self.assertEqual(answer["modules"][0]["symbols"], "changed")
         self.assertIn("not the build that was recorded", lines(path("rebuilt.h5")).stdout)
+        # A path is told of once, with the samples of all that was recorded under it.
+        self.profile("rebuilt.h5", ["region a"] + [f"module {program.path} {n:040x} {BASE:x}" for n in (1, 2, 3)] +
+                     [f"sample 0 {n % 3} {at:x} 0 0" for n in range(12)])
+        text = lines(path("rebuilt.h5")).stdout
+        self.assertEqual(text.count("is not the build that was recorded"), 1, text)
+        self.assertIn("its samples (100.0 %) have no lines", text)
         os.unlink(program.path)
-        self.assertIn("cannot be read", lines(path("rebuilt.h5")).stdout)
-        self.assertIn("cannot be read", lines("--csv", path("rebuilt.h5")).stderr)
+        self.assertEqual(lines(path("rebuilt.h5")).stdout.count("cannot be read"), 1)
+        self.assertEqual(lines("--csv", path("rebuilt.h5")).stderr.count("cannot be read"), 1)
 
     # ---- what people see ----
 
