@@ -18,6 +18,7 @@
 #include "loader/unwind_known.h"
 #include "loader/unwind_space.h"
 #include "loader/unwind_worker.h"
+#include "userspace/base/vdso.h"
 #include "userspace/base/log.h"
 
 #define HELPER "sp-unwind"
@@ -169,11 +170,11 @@ static struct sp_unwind_file *make_known(struct sp_unwind *u, const char *name, 
 
 static void add_vdso(struct sp_unwind *u)
 {
-	int fd;
+	int fd = sp_vdso_open();
 
-	if (sp_unwind_known_vdso(&fd) < 0)
+	if (fd < 0)
 		return;
-	u->vdso = make_known(u, SP_UNWIND_VDSO, 1);
+	u->vdso = make_known(u, SP_VDSO_NAME, 1);
 	if (u->vdso)
 		want(u, u->vdso, fd, 0);
 	close(fd);
@@ -258,7 +259,7 @@ void sp_unwind_map(struct sp_unwind *u, uint32_t process, const struct sp_unwind
 		piece.file = file_of(u, map->fd, map->path);
 		if (piece.file)
 			want(u, piece.file, map->fd, process);
-	} else if (!map->is_file && !strcmp(map->path, SP_UNWIND_VDSO)) {
+	} else if (!map->is_file && !strcmp(map->path, SP_VDSO_NAME)) {
 		piece.file = u->vdso;
 	} else if (!map->is_file && begins(map->path, SP_UNWIND_TRAMPOLINE)) {
 		piece.file = u->trampoline;

@@ -1,56 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "loader/unwind_known.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "userspace/base/known_code.h"
-
-/* The kernel made it, so it is believed. Its section headers, which the helper wants, are behind
- * its segments, perhaps in a page of their own (Linux 6.1); all of it is mapped, in whole pages. */
-static size_t vdso_bytes(const Elf64_Ehdr *header)
-{
-	const Elf64_Phdr *p = (const void *)((const char *)header + header->e_phoff);
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t bytes = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
-
-	for (unsigned i = 0; i < header->e_phnum; i++)
-		if (p[i].p_type == PT_LOAD && p[i].p_offset + p[i].p_filesz > bytes)
-			bytes = p[i].p_offset + p[i].p_filesz;
-	return (bytes + page - 1) & ~(page - 1);
-}
-
-int sp_unwind_known_vdso(int *ret_fd)
-{
-	const Elf64_Ehdr *header = (const void *)getauxval(AT_SYSINFO_EHDR);
-	size_t bytes, done = 0;
-	int fd;
-
-	if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) ||
-	    header->e_ident[EI_CLASS] != ELFCLASS64)
-		return -ENOENT;
-	bytes = vdso_bytes(header);
-	fd = memfd_create("vdso", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0)
-		return -errno;
-	while (done < bytes) {
-		ssize_t n = write(fd, (const char *)header + done, bytes - done);
-
-		if (n <= 0) {
-			close(fd);
-			return -EIO;
-		}
-		done += (size_t)n;
-	}
-	*ret_fd = fd;
-	return 0;
-}
 
 /* As known_code.h has it. */
 static const uint8_t trampoline[SP_UNWIND_TRAMPOLINE_BYTES] = {

@@ -10,11 +10,7 @@
 #include "loader/unwind_scan.h"
 
 /* The names that mappings have; the kernel cuts them to 15 bytes where it tells of them. */
-#define SP_UNWIND_VDSO "[vdso]"
 #define SP_UNWIND_TRAMPOLINE "[uprobes-trampo"
-
-/* A copy of our own vDSO, an ELF file, which all processes have the same of. -errno. */
-int sp_unwind_known_vdso(int *ret_fd);
 
 /* How many bytes of the page that patched probes call (Linux 6.18, x86-64) are compared. */
 #define SP_UNWIND_TRAMPOLINE_BYTES 20

@@ -85,12 +85,31 @@ def gone(into):
     build(into, "again")
     equal(copy.read_bytes(), (into / "again").read_bytes(), "the copy")
     contains(names(into / "out"), "own_work")
+    # Lines are those of the copy, whatever was built in its place since.
+    good(["gcc", "-O0", "-g", into / "program.c", "-o", program])
+    text = good([SP_REPORT, "lines", "--annotate", "program.c", into / "out"]).stdout
+    check(re.search(r"(?m)^ +\d+ +\d+\.\d % +\d+ .* own_work\(double x\)", text), text)
+    check("not the build that was recorded" not in text, text)
     os.rename(into / "out", into / "elsewhere")  # a recording is a directory that can be moved
     contains(names(into / "elsewhere"), "own_work")
     # Without the copies nobody knows.
     good(["rm", "-r", into / "elsewhere/archive"])
     text = names(into / "elsewhere")
     check("own_work" not in text and "not the build that was recorded" in text, text)
+
+
+def vdso(into):
+    """The kernel's code in every process is no file, but the same as ours while this kernel runs."""
+    (into / "clock.c").write_text("#include <time.h>\nint main(void) { struct timespec t; for (int i = 0; i < 20000000; i++) "
+                                  "clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_nsec == 1; }\n")
+    good(["gcc", "-O1", "-g", into / "clock.c", "-o", into / "clock"])
+    done = trace("-F", 499, "-o", into / "out", "--", into / "clock")
+    equal(done.returncode, 0, done.stderr)
+    ids = {one["build_id"] for one in profile(into / "out")["modules"] if one["path"] == "[vdso]"}
+    if ids in (set(), {""}):
+        print("the vDSO was not seen, or has no build-id")
+        return
+    contains(names(into / "out"), "__vdso_clock_gettime")
 
 
 def container(into):
@@ -159,4 +178,4 @@ def no_build_id(into):
     equal(row["build_id"], "content-lost", "id of a file that was replaced")
 
 
-main(no_build_id, kernel, gone, container, changed_root)
+main(no_build_id, kernel, gone, vdso, container, changed_root)

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loader/unwind_known.h"
 #include "loader/unwind_worker.h"
 #include "tests/loader/check.h"
 #include "tests/loader/unwind_fake.h"
+#include "userspace/base/vdso.h"
 
 #define JOBS 50
 
@@ -34,7 +34,7 @@ static void test_tables(const char *helper)
 	size_t rows = 0, chunks = 0;
 	const char *const paths[] = {"/proc/self/exe", "/dev/null", helper, "/proc/self/maps"};
 	struct sp_unwind_worker *worker;
-	int marks[JOBS], vdso;
+	int marks[JOBS], vdso = sp_vdso_open();
 
 	fake_open(&bpf, SP_UNWIND_CHUNKS);
 	CHECK(sp_unwind_worker_new(&bpf, 0, helper, &worker) == 0, "worker");
@@ -43,7 +43,7 @@ static void test_tables(const char *helper)
 
 		CHECK(fd >= 0 && sp_unwind_worker_add(worker, fd, 0, 1, &marks[i]) == 0, "add");
 	}
-	CHECK(sp_unwind_known_vdso(&vdso) == 0, "our vDSO");
+	CHECK(vdso >= 0, "our vDSO");
 	CHECK(sp_unwind_worker_add(worker, vdso, 0, 1, NULL) == 0, "add");
 	for (int i = 0; i <= JOBS; i++) {
 		struct sp_unwind_job *job = next(worker);

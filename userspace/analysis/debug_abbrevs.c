@@ -202,7 +202,8 @@ static int read_steps(const struct sp_skim_unit *unit, struct sp_bytes *bytes, b
 		if (size < 0 || (take != SP_TAKE_NOTHING && size > 8) || fixed > MAX_FIXED)
 			abbrev->fixed = false;
 		else
-			set_field(abbrevs, abbrev, take, &step, (unsigned int)fixed, (unsigned int)size);
+			set_field(abbrevs, abbrev, take, &step, (unsigned int)fixed,
+				  (unsigned int)size);
 		fixed += size > 0 ? (unsigned int)size : 0;
 		step.size = (int8_t)size;
 		step.take = where && !tells_where(take) ? SP_TAKE_NOTHING : (uint8_t)take;
@@ -239,7 +240,8 @@ static int read_abbrev(const struct sp_skim_unit *unit, struct sp_bytes *bytes,
 static int list_plain(struct sp_skim_abbrevs *abbrevs)
 {
 	for (size_t i = 0; i < abbrevs->n; i++)
-		if (abbrevs->all[i].code < SP_SKIM_SHORT && abbrevs->all[i].code >= abbrevs->n_plain)
+		if (abbrevs->all[i].code < SP_SKIM_SHORT &&
+		    abbrevs->all[i].code >= abbrevs->n_plain)
 			abbrevs->n_plain = (size_t)abbrevs->all[i].code + 1;
 	if (!abbrevs->n_plain)
 		abbrevs->n_plain = 1;

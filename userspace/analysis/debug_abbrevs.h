@@ -55,8 +55,8 @@ struct sp_skim_abbrev {
 	uint64_t code;
 	struct sp_skim_steps all;
 	struct sp_skim_steps where; /* take only what tells where code and the next entry are */
-	uint32_t fixed_bytes; /* of all attributes, if these are always as many */
-	uint32_t fields;      /* of a function, if fixed */
+	uint32_t fixed_bytes;	    /* of all attributes, if these are always as many */
+	uint32_t fields;	    /* of a function, if fixed */
 	struct sp_skim_field sibling;
 	uint16_t tag;
 	bool fixed; /* so are all attributes; what is taken has at most 8 bytes */

@@ -19,6 +19,7 @@
 #include "userspace/analysis/symbol_table.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/files.h"
+#include "userspace/base/vdso.h"
 
 #define DEFAULT_DEBUG_PATH "+:.debug:/usr/lib/debug"
 #define MAX_BUILD_ID 64
@@ -46,9 +47,13 @@ static void say(char reason[SP_DEBUG_REASON], const char *text)
 	snprintf(reason, SP_DEBUG_REASON, "%s", text ? text : "unknown error");
 }
 
-static int open_regular(const char *path, char reason[SP_DEBUG_REASON])
+/* The vDSO is a file that the kernel has in memory: ours, if its build-id tells that it is the
+ * same.
+ */
+static int open_file(const char *path, const char *build_id, char reason[SP_DEBUG_REASON])
 {
-	int fd = sp_file_open(path, NULL);
+	bool vdso = build_id && *build_id && !strcmp(path, SP_VDSO_NAME);
+	int fd = vdso ? sp_vdso_open() : sp_file_open(path, NULL);
 
 	if (fd < 0)
 		say(reason, fd == -ENOEXEC ? "not a regular file" : strerrordesc_np(-fd));
@@ -114,7 +119,7 @@ int sp_debug_info_open(const char *path, const char *build_id, const char *debug
 	struct sp_debug_info *info;
 	int fd, r;
 
-	fd = open_regular(path, ret_reason);
+	fd = open_file(path, build_id, ret_reason);
 	if (fd < 0)
 		return fd;
 	if (build_id && sp_content_id_is(build_id)) {

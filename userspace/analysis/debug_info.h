@@ -23,7 +23,7 @@
 
 /* A function at an address. Those of inlined calls lead to the function that they are in. */
 struct sp_debug_link {
-	const char *function;	    /* raw linker name; NULL unknown */
+	const char *function;		   /* raw linker name; NULL unknown */
 	const struct sp_name_hints *names; /* for its readable form; NULL none */
 	const char *call_file; /* where it was called in the next one; as a place's; NULL unknown */
 	const char *directory;

@@ -145,8 +145,9 @@ static inline void take_fixed(const struct sp_skim *skim, const struct sp_skim_a
 	}
 }
 
-static __attribute__((noinline)) bool take_any(const struct sp_skim *skim, const struct sp_skim_steps *steps,
-		     struct sp_bytes *at, struct sp_skim_entry *entry)
+static __attribute__((noinline)) bool take_any(const struct sp_skim *skim,
+					       const struct sp_skim_steps *steps,
+					       struct sp_bytes *at, struct sp_skim_entry *entry)
 {
 	const struct sp_skim_step *step = skim->abbrevs.steps + steps->first;
 

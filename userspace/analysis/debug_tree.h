@@ -23,7 +23,7 @@ struct sp_debug_node {
 	uint32_t call_file, call_line; /* if named, as what follows */
 	struct sp_debug_name *name;    /* NULL none */
 	struct sp_name_hints *hints;   /* NULL none */
-	struct sp_debug_link *link; /* that was made of it, with the name link_symbol */
+	struct sp_debug_link *link;    /* that was made of it, with the name link_symbol */
 	const char *link_symbol;
 };
 

@@ -242,6 +242,8 @@ int64_t sp_recording_realtime(const struct sp_recording *recording, int64_t mono
 
 /* The last value of a key, or NULL. */
 const char *sp_recording_meta(const struct sp_recording *recording, const char *key);
+/* Whether it was recorded by the kernel that runs now. */
+bool sp_recording_is_of_this_boot(const struct sp_recording *recording);
 /* Who ran the programs, all that have calls or samples; not known where they were several users, or
  * saw other files than the recorder does (containers). */
 void sp_recording_user(const struct sp_recording *recording, struct sp_user *ret_user);

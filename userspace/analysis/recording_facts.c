@@ -5,10 +5,13 @@
 #include "userspace/analysis/recording_events.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "userspace/base/array.h"
+#include "userspace/base/cleanup.h"
 #include "userspace/base/units.h"
 
 #define MAX_META 4096 /* more keys than any recorder writes */
@@ -196,6 +199,19 @@ const char *sp_recording_meta(const struct sp_recording *rec, const char *key)
 		if (!strcmp(rec->meta[i].key, key))
 			return rec->meta[i].value;
 	return NULL;
+}
+
+bool sp_recording_is_of_this_boot(const struct sp_recording *rec)
+{
+	const char *boot = sp_recording_meta(rec, "boot_id");
+	sp_cleanup(sp_closep) int fd =
+		open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	char own[64] = "";
+	ssize_t n = fd < 0 ? -1 : read(fd, own, sizeof(own) - 1);
+
+	own[n > 0 ? n : 0] = 0;
+	own[strcspn(own, "\n")] = 0;
+	return boot && own[0] && !strcmp(boot, own);
 }
 
 int64_t sp_recording_meta_number(const struct sp_recording *rec, const char *key, int64_t otherwise)

@@ -41,7 +41,8 @@ static uint8_t symbol_rank(const GElf_Sym *symbol, const char *name)
 {
 	int binding = GELF_ST_BIND(symbol->st_info);
 	bool label = GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE;
-	bool reserved = name[0] == '_' && name[1] == '_';
+	/* The vDSO's are as reserved, but all that tells them from the C library's. */
+	bool reserved = name[0] == '_' && name[1] == '_' && strncmp(name, "__vdso_", 7) != 0;
 
 	return (uint8_t)(label << 4 | !symbol->st_size << 3 | (binding == STB_LOCAL) << 2 |
 			 reserved << 1 | (binding != STB_GLOBAL));

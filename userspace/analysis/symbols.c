@@ -49,10 +49,9 @@ int sp_symbols_new(const struct sp_symbols_options *options, struct sp_symbols *
 		sp_symbols_free(symbols);
 		return -ENOMEM;
 	}
-	symbols->unknown_call = (struct sp_call){.function = symbols->unknown_text,
-						 .raw = symbols->unknown_text};
-	symbols->unknown =
-		(struct sp_symbol){&symbols->unknown_call, symbols->unknown_text, 0, 1};
+	symbols->unknown_call =
+		(struct sp_call){.function = symbols->unknown_text, .raw = symbols->unknown_text};
+	symbols->unknown = (struct sp_symbol){&symbols->unknown_call, symbols->unknown_text, 0, 1};
 	*ret_symbols = symbols;
 	return 0;
 }

@@ -10,9 +10,9 @@
  *
  * Cost: each distinct address is looked up once, each compilation unit is read once. Memory: about
  * 40 bytes an address and 40 for each distinct chain of inlined calls, and each distinct text once.
- * Each module is read in a child process of its own, several at a time; files are never trusted: one that is damaged, changed, gone or hostile
- * gives unknown addresses and a reason, never a failure. A module with many addresses is read by
- * several processes, which share out its units.
+ * Each module is read in a child process of its own, several at a time; files are never trusted:
+ * one that is damaged, changed, gone or hostile gives unknown addresses and a reason, never a
+ * failure. A module with many addresses is read by several processes, which share out its units.
  *
  * Separate debug files are found by build-id (DIR/.build-id/xx/….debug) and by name
  * (.gnu_debuglink, whose checksum must fit). The network is used only if debuginfod is asked for;
@@ -55,7 +55,8 @@ enum sp_symbols_status {
 	SP_SYMBOLS_DAMAGED = 5, /* is not ELF, or reading it went wrong; may have answers */
 };
 
-/* The reason of a module whose debug information servers were asked for in vain, for want of time. */
+/* The reason of a module whose debug information servers were asked for in vain, for want of time.
+ */
 #define SP_SYMBOLS_NO_ANSWER "debuginfod did not answer in time"
 
 struct sp_symbols_module {
@@ -69,8 +70,8 @@ struct sp_symbols_module {
 	uint8_t place;		 /* as set: SP_IMAGE_* of wire.h */
 };
 
-/* A function, and if it was inlined, where it was called. All addresses in it share this. Texts live
- * as long as the symbols; equal texts are equal pointers. */
+/* A function, and if it was inlined, where it was called. All addresses in it share this. Texts
+ * live as long as the symbols; equal texts are equal pointers. */
 struct sp_call {
 	const char *function; /* readable (demangled); "??" unknown */
 	const char *raw;      /* linker name; the same pointer where nothing was to demangle */
@@ -81,8 +82,8 @@ struct sp_call {
 
 struct sp_symbol {
 	const struct sp_call *innermost; /* function at the address */
-	const char *file; /* as the compiler recorded it, joined to its directory; "??" unknown */
-	uint32_t line;	  /* 0 unknown */
+	const char *file;  /* as the compiler recorded it, joined to its directory; "??" unknown */
+	uint32_t line;	   /* 0 unknown */
 	uint32_t n_frames; /* functions from the innermost to the one that is not inlined */
 };
 

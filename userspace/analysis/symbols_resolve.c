@@ -125,7 +125,8 @@ static int finish_reading(struct sp_symbols *symbols, struct sp_symbols_file *mo
 	int r = 0;
 
 	if (lacking && symbols->options.debuginfod && !module->asked && *module->public.build_id &&
-	    !sp_content_id_is(module->public.build_id) && sp_symbol_fetch_possible()) {
+	    !sp_content_id_is(module->public.build_id) && module->public.path[0] != '[' &&
+	    sp_symbol_fetch_possible()) {
 		module->asked = true;
 		module->step = SP_STEP_FETCH;
 		return 0;

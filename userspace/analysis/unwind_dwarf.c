@@ -64,20 +64,6 @@ const char *sp_dwarf_refusal_text(enum sp_dwarf_refusal refusal)
 	return refusal < SP_DWARF_REFUSALS && texts[refusal] ? texts[refusal] : "cannot be used";
 }
 
-static bool is_this_boot(const struct sp_recording *rec)
-{
-	const char *boot = sp_recording_meta(rec, "boot_id");
-	char own[64] = "";
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, own, sizeof(own) - 1);
-
-	if (fd >= 0)
-		close(fd);
-	own[n > 0 ? n : 0] = 0;
-	own[strcspn(own, "\n")] = 0;
-	return boot && own[0] && !strcmp(boot, own);
-}
-
 int sp_unwind_dwarf_new(const struct sp_recording *rec, const char *directory,
 			struct sp_unwind_dwarf **ret_unwind)
 {
@@ -99,7 +85,7 @@ int sp_unwind_dwarf_new(const struct sp_recording *rec, const char *directory,
 		.directory = directory,
 		.shared = shared,
 		.deadly = &unwind->deadly,
-		.same_boot = is_this_boot(rec),
+		.same_boot = sp_recording_is_of_this_boot(rec),
 	};
 	if (!unwind->copy) {
 		sp_unwind_dwarf_free(unwind);

@@ -10,38 +10,24 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "userspace/analysis/unwind_dwarf_worker.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/files.h"
-
-#define VDSO_MOST (1u << 20)
+#include "userspace/base/vdso.h"
 
 SP_DEFINE_CLEANUP(Elf *, elf_end);
 
-/* The running kernel's own, as a file. Its length is where its section headers end. */
-static int open_vdso(const struct sp_dwarf_job *job, const struct sp_map *map)
+/* The running kernel's own, as a file. */
+static int open_vdso(const struct sp_dwarf_job *job)
 {
-	const Elf64_Ehdr *header = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
-	uint64_t size;
-	int fd;
+	int fd = job->same_boot ? sp_vdso_open() : -1;
 
-	if (!job->same_boot || !header)
-		return -SP_DWARF_OTHER_BOOT;
-	size = header->e_shoff + (uint64_t)header->e_shnum * header->e_shentsize;
-	if (size > map->end - map->start || size > VDSO_MOST)
-		return -SP_DWARF_OTHER_BOOT;
-	fd = memfd_create("vdso", MFD_CLOEXEC);
-	if (fd < 0 || write(fd, header, size) != (ssize_t)size) {
-		if (fd >= 0)
-			close(fd);
-		return -SP_DWARF_GONE;
-	}
-	return fd;
+	if (fd >= 0)
+		return fd;
+	return job->same_boot ? -SP_DWARF_GONE : -SP_DWARF_OTHER_BOOT;
 }
 
 static int open_archived(const struct sp_dwarf_job *job, const struct sp_image *image,
@@ -113,7 +99,7 @@ int sp_dwarf_file_open(const struct sp_dwarf_job *job, const struct sp_map *map,
 {
 	const struct sp_recording *rec = job->recording;
 	const struct sp_image *image = map->image == SP_NONE ? NULL : &rec->images[map->image];
-	bool vdso = !map->inode && !strcmp(map->path, "[vdso]");
+	bool vdso = !map->inode && !strcmp(map->path, SP_VDSO_NAME);
 	const char *id = image && !vdso ? image->build_id : "";
 	sp_cleanup(sp_closep) int fd = -1;
 	sp_cleanup(elf_endp) Elf *elf = NULL;
@@ -121,7 +107,7 @@ int sp_dwarf_file_open(const struct sp_dwarf_job *job, const struct sp_map *map,
 	bool archived = false;
 
 	if (vdso) {
-		fd = open_vdso(job, map);
+		fd = open_vdso(job);
 		if (fd < 0) {
 			int r = fd;
 

@@ -32,12 +32,14 @@ static char *name_of(const struct sp_lines_row *row, size_t columns)
 {
 	sp_cleanup(sp_freep) char *text = NULL, *name = NULL;
 
-	if (row->module && row->module[0] == '[') /* [vdso] and its like: no file, and no names */
+	bool bracketed = row->module && row->module[0] == '['; /* [vdso] and its like, no files */
+
+	if (bracketed && !strcmp(row->function, "??"))
 		return sp_text_escape(row->module);
 	name = columns == SP_LINES_WHOLE ? strdup(row->function) : sp_name_shorten(row->function);
 	if (!name || !row->module)
 		return name ? sp_text_escape(name) : NULL;
-	if (asprintf(&text, "%s [%s]", name, base_name(row->module)) < 0) {
+	if (asprintf(&text, bracketed ? "%s %s" : "%s [%s]", name, base_name(row->module)) < 0) {
 		text = NULL;
 		return NULL;
 	}

@@ -339,6 +339,8 @@ static int convert(struct sp_finalizer *fin, struct sp_error *error)
 		fin->program = sp_recording_meta(fin->recording, "program");
 	if (!fin->program || !fin->program[0])
 		fin->program = "program";
+	if (sp_recording_is_of_this_boot(fin->recording))
+		sp_vdso_build_id(fin->vdso);
 	r = sp_finalizer_prepare_paths(fin, error);
 	if (r == 0)
 		r = sort_records(fin, journal, error);

@@ -53,8 +53,10 @@ const char *sp_finalizer_build_id(struct sp_finalizer *fin, const struct sp_map 
 	const struct sp_image *image = index == SP_NONE ? NULL : &fin->recording->images[index];
 	char made[SP_CONTENT_ID_BYTES];
 
-	if (!image || image->build_id[0])
-		return image ? image->build_id : "";
+	if (!image) /* that of the vDSO, which is no file, tells if another kernel's is the same */
+		return strcmp(map->path, SP_VDSO_NAME) ? "" : fin->vdso;
+	if (image->build_id[0])
+		return image->build_id;
 	if (!fin->ids)
 		fin->ids = calloc(fin->recording->n_images, sizeof(*fin->ids));
 	if (fin->ids && !fin->ids[index])

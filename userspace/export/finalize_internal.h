@@ -12,6 +12,7 @@
 #include "formats/output.h"
 #include "userspace/analysis/extsort.h"
 #include "userspace/analysis/scratch.h"
+#include "userspace/base/vdso.h"
 #include "userspace/export/finalize.h"
 
 #define SP_MAX_SINKS 3
@@ -48,7 +49,8 @@ struct sp_finalizer {
 	const struct sp_recording *recording;
 	struct sp_finalize_result *result;
 	const char *program;
-	struct sp_user user; /* of the programs, for what is read on their word */
+	struct sp_user user;	     /* of the programs, for what is read on their word */
+	char vdso[SP_VDSO_BUILD_ID]; /* build-id of the kernel's code in them, "" unknown */
 	const struct sp_sink_ops *sinks[SP_MAX_SINKS];
 	size_t n_sinks;
 	struct sp_extsort *calls, *samples;

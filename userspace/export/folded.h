@@ -4,8 +4,9 @@
  * flamegraph.pl, speedscope and others read them.
  *
  * Names of C++ are in short, as in sp-report's other views, but for functions of one caller that
- * would then look alike. Functions of the kernel end with "_[k]", as those tools have it. A ";" in a name becomes ":", and
- * what is no printable text an escape, so that a line is what it seems to be.
+ * would then look alike. Functions of the kernel end with "_[k]", as those tools have it. A ";" in
+ * a name becomes ":", and what is no printable text an escape, so that a line is what it seems to
+ * be.
  */
 #ifndef SP_EXPORT_FOLDED_H
 #define SP_EXPORT_FOLDED_H

@@ -21,6 +21,7 @@
 #include "userspace/analysis/symbol_worker.h"
 #include "userspace/analysis/symbols.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/base/vdso.h"
 
 #define CHECK(condition) \
 	do { \
@@ -329,6 +330,43 @@ static void test_again(const char *path)
 	sp_symbols_free(symbols);
 }
 
+/* ---- the kernel's code in every process ---- */
+
+/* Whether a function of the vDSO is found, if its build-id is said to be @build_id. */
+static bool knows_vdso(const char *build_id, enum sp_symbols_status *ret_status)
+{
+	struct sp_symbols *symbols;
+	uint32_t module;
+	bool known = false;
+
+	CHECK(sp_symbols_new(NULL, &symbols) == 0);
+	CHECK(sp_symbols_add_module(symbols, SP_VDSO_NAME, build_id, &module) == 0);
+	for (uint64_t address = 0; address < 0x4000; address += 16)
+		CHECK(sp_symbols_add(symbols, module, address) == 0);
+	CHECK(sp_symbols_resolve(symbols) == 0);
+	for (uint64_t address = 0; address < 0x4000; address += 16)
+		known |= !strcmp(sp_symbols_find(symbols, module, address)->innermost->function,
+				 "__vdso_clock_gettime");
+	*ret_status = sp_symbols_module(symbols, module)->status;
+	sp_symbols_free(symbols);
+	return known;
+}
+
+/* Only what is the same as ours is looked up in ours. */
+static void test_vdso(void)
+{
+	enum sp_symbols_status status;
+	char id[SP_VDSO_BUILD_ID];
+
+	sp_vdso_build_id(id);
+	if (!*id)
+		exit(77);
+	CHECK(knows_vdso(id, &status) && status != SP_SYMBOLS_MISSING);
+	CHECK(!knows_vdso("", &status) && status == SP_SYMBOLS_MISSING);
+	id[0] ^= 1; /* another digit */
+	CHECK(!knows_vdso(id, &status) && status == SP_SYMBOLS_CHANGED);
+}
+
 /* ---- workers that hang or die ---- */
 
 /* Kills the first child of @parent but @except. */
@@ -407,6 +445,8 @@ int main(int argc, char **argv)
 		test_hostile(argv[2], argv[3], atoi(argv[4]), argc > 5);
 	else if (argc == 3 && !strcmp(argv[1], "again"))
 		test_again(argv[2]);
+	else if (argc == 2 && !strcmp(argv[1], "vdso"))
+		test_vdso();
 	else if (argc == 4 && !strcmp(argv[1], "stuck"))
 		test_stuck(argv[2], argv[3]);
 	else
