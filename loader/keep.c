@@ -23,9 +23,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "loader/slice.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 
+#define HURRY (-10)  /* nice value, as the recorder's */
 #define WAKE_MS 1000 /* a keeper that says nothing for so long may have been stopped */
 
 enum descriptor { FILE_FD, BEGIN_FD, END_FD, FDS };
@@ -185,6 +187,8 @@ static void __attribute__((noreturn)) become_keeper(int socket, int recorder)
 	if (dup2(socket, 3) < 0 || dup2(recorder, 4) < 0 || syscall(__NR_close_range, 5u, ~0u, 0u))
 		_exit(1);
 	spare_from_oom();
+	/* The recorder waits for it, and programs that are held at their exec for the recorder. */
+	sp_slice_set(HURRY, true);
 	keep(3, 4);
 }
 
