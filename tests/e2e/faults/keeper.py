@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
 from e2e import (SOURCE, SP_TRACE, check, contains, equal, everywhere, files, finish, main, need_root,
-                 need_scope_profiler, run, scaled, start, start_trace, stop_trace, wait_for)
+                 need_scope_profiler, preloaded, run, scaled, start, start_trace, stop_trace, wait_for)
 
 need_root()
 need_scope_profiler()
@@ -51,16 +51,11 @@ def keeper_of(recorder):
     return wait_for(find, "the keeper")[0]
 
 
-def forked_of(recorder):
-    """Its children that are no other program (yet)."""
-    found = set()
-    try:
-        for child in open(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read().split():
-            if open(f"/proc/{child}/comm").read() == "sp-trace\n":
-                found.add(int(child))
-    except OSError:
-        pass
-    return found
+def stopped_child_of(recorder):
+    for line in run(["ps", "-o", "pid=,stat=", "--ppid", recorder.pid]).stdout.splitlines():
+        if line.split()[1].startswith("T"):
+            return int(line.split()[0])
+    return None
 
 
 def is_gone(pid):
@@ -166,28 +161,18 @@ def deaf(into):
 
 def outlived(into):
     """A process that the recorder has forked, and that does not end with it, keeps nothing on: here its command,
-    before it is exec'd, which takes a while."""
+    which stops just before it is exec'd."""
     target, ledger = start_sums(into, "run", 1, 5, 0)
     watched = Watched(target.pid)
-    for i in range(20):
-        recorder = start([SP_TRACE, "-o", into / f"out{i}", "--", SUMS, into / f"log{i}", "alone", 1, 5, 0])
-        before, both = set(), set()
-        while recorder.poll() is None and not (both and any(watched.value())):
-            time.sleep(0.004)
-            now = forked_of(recorder)
-            before, both = now, now & before
-        for child in both:
-            os.kill(child, signal.SIGSTOP)
-        recorder.kill()
-        recorder.wait()
-        check_disarmed(target)
-        held = [c for c in both if pathlib.Path(f"/proc/{c}/comm").read_text() == "sp-trace\n" and not is_gone(c)]
-        for child in both:
-            os.kill(child, signal.SIGKILL)
-        if held:
-            break
-    else:
-        check(False, "the command was always exec'd before it could be stopped")
+    recorder = start([SP_TRACE, "-o", into / "out", "--", SUMS, into / "log", "alone", 1, 5, 0],
+                     env=preloaded("libinjected.so", INJECT_EXEC_STOPS="1"))
+    command = wait_for(lambda: stopped_child_of(recorder), "the command to stop")
+    check(any(watched.value()), "no probes were put on")
+    recorder.kill()
+    recorder.wait()
+    check_disarmed(target)
+    equal(pathlib.Path(f"/proc/{command}/comm").read_text(), "sp-trace\n", "the command, not yet exec'd")
+    os.kill(command, signal.SIGKILL)
     watched.close()
     ledger.go()
     end_sums(target, ledger)

@@ -9,11 +9,13 @@
  *	INJECT_BPF_REFUSE=MAP       no memory for a new value of this task storage
  *	INJECT_BPF_OCCUPY=ARRAY     its values begin with a 1 after the self-test
  *	INJECT_HOUR=FILE            CLOCK_REALTIME is an hour ahead while FILE exists
+ *	INJECT_EXEC_STOPS=1         the command stops itself (SIGSTOP) just before it is exec'd
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -181,4 +183,15 @@ int clock_gettime(clockid_t clock, struct timespec *t)
 	if (r == 0 && clock == CLOCK_REALTIME && hour && access(hour, F_OK) == 0)
 		t->tv_sec += 3600;
 	return r;
+}
+
+int execvp(const char *file, char *const argv[])
+{
+	static int (*next)(const char *, char *const[]);
+
+	if (!next)
+		next = (int (*)(const char *, char *const[]))dlsym(RTLD_NEXT, "execvp");
+	if (getenv("INJECT_EXEC_STOPS"))
+		raise(SIGSTOP);
+	return next(file, argv);
 }
