@@ -191,6 +191,13 @@ def test_summary(report):
     with open(os.path.join(report.work, "bad.h5"), "wb") as f:
         f.write(b"\x89HDF\r\n\x1a\n" + bytes(100))
     report.expect(["summary", "bad.h5"], 1, err=["bad.h5: "])
+    report.expect(["export", "json", "demo", "-o", "unnamed.json"], 0)
+    with open(os.path.join(report.work, "unnamed.json")) as f:
+        text = f.read().replace('"name": "kernel"', '"name": ""')
+    with open(os.path.join(report.work, "unnamed.json"), "w") as f:
+        f.write(text)
+    report.expect(["import", "unnamed.json", "-o", "unnamed.h5"], 0)
+    report.expect(["summary", "unnamed.h5"], 0, out=["\n(no name)  "])
     os.makedirs(os.path.join(report.work, "void"))
     report.expect(["summary", "void"], 1, err=["void: has no profile"])
 

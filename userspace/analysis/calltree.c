@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/analysis/names.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/idmap.h"
@@ -215,14 +216,12 @@ const struct sp_calltree_node *sp_calltree_node(const struct sp_calltree *tree, 
 const char *sp_calltree_name(const struct sp_calltree *tree, uint32_t number)
 {
 	const struct sp_calltree_node *node = &tree->nodes[number];
-	const char *region;
 
 	switch (node->kind) {
 	case SP_CALLTREE_ROOT:
 		return "all";
 	case SP_CALLTREE_REGION:
-		region = sp_stacks_region_name(tree->stacks, node->function);
-		return *region ? region : "(no name)";
+		return sp_region_shown(sp_stacks_region_name(tree->stacks, node->function));
 	case SP_CALLTREE_NO_REGION_KIND:
 		return SP_CALLTREE_NO_REGION;
 	case SP_CALLTREE_TRUNCATED:

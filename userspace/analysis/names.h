@@ -56,4 +56,12 @@ char *sp_name_demangle(const char *raw);
  * Names of other languages stay as they are. To free(); NULL without memory. */
 char *sp_name_shorten(const char *name);
 
+/* For people, a region whose name is empty has this one. */
+#define SP_NO_NAME "(no name)"
+
+static inline const char *sp_region_shown(const char *name)
+{
+	return *name ? name : SP_NO_NAME;
+}
+
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/analysis/names.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/json.h"
 #include "userspace/base/table.h"
@@ -164,7 +165,8 @@ void sp_listing_show(const struct sp_annotate *annotate, const struct listing *l
 	printf("%s", columns.colours ? "\033[0m" : "");
 	if (!listing->all) {
 		fputs("  ", stdout);
-		sp_text_print(stdout, listing->region ? listing->region : SP_LINES_NO_REGION_NAME);
+		sp_text_print(stdout, listing->region ? sp_region_shown(listing->region)
+						      : SP_LINES_NO_REGION_NAME);
 	}
 	printf("  %s of %s sample%s, %s\n", sp_show_count(listing->samples).text,
 	       sp_show_count(listing->total).text, listing->total == 1 ? "" : "s",

@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "userspace/analysis/names.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/log.h"
 #include "userspace/base/text.h"
@@ -238,7 +239,8 @@ static void show_region(const struct style *style, const struct sp_lines_view *v
 		sp_lines_fold(region, view->wide ? SP_LINES_WHOLE : function_columns(style), &n);
 
 	printf("\n%s", style->colour ? "\033[1m" : "");
-	sp_text_print(stdout, region->name ? region->name : SP_LINES_NO_REGION_NAME);
+	sp_text_print(stdout,
+		      region->name ? sp_region_shown(region->name) : SP_LINES_NO_REGION_NAME);
 	printf("%s  %s sample%s, %s of all%s%s\n", style->colour ? "\033[0m" : "",
 	       sp_show_count(region->samples).text, region->samples == 1 ? "" : "s",
 	       sp_show_share((double)region->samples / (double)view->input->files.samples).text,

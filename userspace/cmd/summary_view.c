@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "userspace/analysis/missing.h"
+#include "userspace/analysis/names.h"
 #include "userspace/analysis/tags.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/json.h"
@@ -157,7 +158,7 @@ static void add_row(struct sp_table *table, const struct columns *c,
 	const struct sp_stats *s = &r->stats;
 	bool any = s->calls > 0;
 
-	sp_table_cell(table, "%s", r->name);
+	sp_table_cell(table, "%s", sp_region_shown(r->name));
 	if (c->rank)
 		sp_table_cell(table, "%" PRId64, r->rank);
 	if (c->calls) {

@@ -16,7 +16,6 @@
 #include "userspace/base/text.h"
 
 #define HASH "\\x23"
-#define NO_NAME "(no name)"
 
 struct line {
 	char *text;
@@ -102,7 +101,7 @@ static int push(struct line *line, const struct names *names, uint32_t number)
 		return -ENOMEM;
 	/* A line that begins with # is a comment to those who read it. */
 	comment = !line->bytes && *name == '#';
-	bytes = strlen(name) + strlen(suffix) + 2 + sizeof(HASH) + sizeof(NO_NAME);
+	bytes = strlen(name) + strlen(suffix) + 2 + sizeof(HASH) + sizeof(SP_NO_NAME);
 	if (line->room - line->bytes < bytes) {
 		size_t room = line->room * 2 + bytes;
 		char *larger = realloc(line->text, room);
@@ -117,7 +116,7 @@ static int push(struct line *line, const struct names *names, uint32_t number)
 			*c = ':';
 	line->bytes +=
 		(size_t)sprintf(line->text + line->bytes, "%s%s%s%s", line->bytes ? ";" : "",
-				comment ? HASH : "", *name ? name + comment : NO_NAME, suffix);
+				comment ? HASH : "", *name ? name + comment : SP_NO_NAME, suffix);
 	return 0;
 }
 
