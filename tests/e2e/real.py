@@ -12,7 +12,7 @@ import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
 from e2e import (SOURCE, SP_REPORT, SP_TRACE, check, equal, good, main, need_root, need_scope_profiler, need_tool,
-                 recorded, run, trace)
+                 not_sanitized, recorded, run, trace)
 
 need_root()
 need_scope_profiler()
@@ -95,6 +95,7 @@ def plain(name):
     return re.sub(r"\(.*", "", name).strip()
 
 
+@not_sanitized("shares of time, which a recorder many times slower shifts by its own work")
 def hottest(into):
     """perf samples the same run; sp-trace runs within, and is not counted."""
     data = into / "perf.data"
