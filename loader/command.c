@@ -5,6 +5,7 @@
  */
 #include "loader/command.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -24,6 +25,25 @@ struct sp_command {
 	int status;
 	const char *name;
 };
+
+/* In the child, which may have to wait: what its exec will close is closed now. Else it would keep
+ * open the pipes of helpers that were being run when it was forked, and who waits for their end
+ * would wait for the exec. */
+static void close_what_exec_closes(int go, int failed)
+{
+	DIR *all = opendir("/proc/self/fd");
+	const struct dirent *e;
+
+	while (all && (e = readdir(all))) {
+		int fd = atoi(e->d_name);
+
+		if (fd > 2 && fd != go && fd != failed && fd != dirfd(all) &&
+		    fcntl(fd, F_GETFD) & FD_CLOEXEC)
+			close(fd);
+	}
+	if (all)
+		closedir(all);
+}
 
 /* In the child. Everything that the parent blocked or ignored is as at login. */
 static void wait_and_exec(char *const *argv, const struct sp_identity *identity, int go, int failed)
@@ -69,8 +89,7 @@ int sp_command_prepare(char *const *argv, const struct sp_identity *identity,
 		goto fail;
 	}
 	if (c->pid == 0) {
-		close(go[1]);
-		close(failed[0]);
+		close_what_exec_closes(go[0], failed[1]);
 		(void)setrlimit(RLIMIT_NOFILE, files);
 		wait_and_exec(argv, identity, go[0], failed[1]);
 	}

@@ -168,6 +168,8 @@ def outlived(into):
                      env=preloaded("libinjected.so", INJECT_EXEC_STOPS="1"))
     command = wait_for(lambda: stopped_child_of(recorder), "the command to stop")
     check(any(watched.value()), "no probes were put on")
+    # Nor does it hold what helpers of the recorder wait for: these five are its own.
+    equal(len(os.listdir(f"/proc/{command}/fd")), 5, "descriptors of the command, not yet exec'd")
     recorder.kill()
     recorder.wait()
     check_disarmed(target)
