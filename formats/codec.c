@@ -5,10 +5,8 @@
  * Invariant: nothing here reads or writes outside the lengths that it was given, whatever the
  * bytes.
  */
-#include "formats/codec.h"
+#include "formats/codec_internal.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Every struct is its fields without a hole. */
@@ -47,9 +45,6 @@ static const char *const type_names[] = {[SP_T_u16] = "u16",
 					 [SP_T_u64] = "u64",
 					 [SP_T_s32] = "s32",
 					 [SP_T_s64] = "s64"};
-static const char *const tail_names[] = {
-	[SP_TAIL_NONE] = "none", [SP_TAIL_TEXT] = "text", [SP_TAIL_ADDRS] = "addrs"};
-
 __attribute__((constructor)) static void fill_tables(void)
 {
 	for (size_t i = 0; i < EVENT_COUNT; i++) {
@@ -243,168 +238,7 @@ size_t sp_codec_encode(struct sp_codec_state *state, const struct sp_head *event
 	return (size_t)(out - start);
 }
 
-enum { SCHEMA_NAME = 64 }; /* room for a name in a schema */
-
-/* One event type as the journal has it. */
-struct schema_event {
-	const struct sp_event_desc *desc; /* NULL: we do not know it */
-	uint8_t present, tail, count;
-	int8_t map[SP_MAX_FIELDS]; /* our field's index, -1 for one that we do not know */
-	bool is_signed[SP_MAX_FIELDS];
-	char name[SCHEMA_NAME], fields[SP_MAX_FIELDS][SCHEMA_NAME];
-};
-
-struct sp_schema {
-	struct schema_event events[SP_EV_MAX];
-};
-
-char *sp_schema_text(void)
-{
-	char *text = NULL;
-	size_t bytes;
-	FILE *f = open_memstream(&text, &bytes);
-
-	if (!f)
-		return NULL;
-	for (size_t i = 0; i < EVENT_COUNT; i++) {
-		const struct sp_event_desc *ev = &events[i];
-
-		fprintf(f, "event %u %s %s\n", ev->type, ev->name, tail_names[ev->tail]);
-		for (unsigned k = 0; k < ev->field_count; k++)
-			fprintf(f, "field %s %s\n", type_names[ev->fields[k].type],
-				ev->fields[k].name);
-	}
-	if (fclose(f)) {
-		free(text);
-		return NULL;
-	}
-	return text;
-}
-
-static int parse_event_line(struct sp_schema *schema, const char *line, struct schema_event **ret)
-{
-	char name[SCHEMA_NAME] = "", tail[16];
-	unsigned id;
-	struct schema_event *ev;
-
-	if (sscanf(line, "event %4u %63s %15s", &id, name, tail) != 3 || id == 0 || id >= SP_EV_MAX)
-		return -EBADMSG;
-	ev = &schema->events[id];
-	if (ev->present)
-		return -EBADMSG;
-	ev->present = 1;
-	for (ev->tail = 0; ev->tail < 3 && strcmp(tail, tail_names[ev->tail]); ev->tail++)
-		;
-	if (ev->tail == 3)
-		return -EBADMSG;
-	memcpy(ev->name, name, sizeof(ev->name));
-	for (size_t i = 0; i < EVENT_COUNT; i++)
-		if (!strcmp(events[i].name, name) && events[i].tail == ev->tail)
-			ev->desc = &events[i];
-	*ret = ev;
-	return 0;
-}
-
-static int parse_field_line(struct schema_event *ev, const char *line)
-{
-	char type[8], name[SCHEMA_NAME] = "";
-
-	if (!ev || ev->count == SP_MAX_FIELDS || sscanf(line, "field %7s %63s", type, name) != 2)
-		return -EBADMSG;
-	ev->map[ev->count] = -1;
-	ev->is_signed[ev->count] = type[0] == 's';
-	memcpy(ev->fields[ev->count], name, sizeof(name));
-	for (unsigned i = 0; ev->desc && i < ev->desc->field_count; i++)
-		if (!strcmp(ev->desc->fields[i].name, name))
-			ev->map[ev->count] = (int8_t)i;
-	ev->count++;
-	return 0;
-}
-
-int sp_schema_parse(const char *text, size_t bytes, struct sp_schema **ret_schema,
-		    struct sp_error *err)
-{
-	struct sp_schema *schema = calloc(1, sizeof(*schema));
-	struct schema_event *ev = NULL;
-	size_t at = 0;
-	int r = 0;
-
-	if (!schema)
-		return sp_error_set(err, -ENOMEM, 0, "out of memory");
-	while (at < bytes && r == 0) {
-		const char *nl = memchr(text + at, '\n', bytes - at);
-		char line[160];
-		size_t n = nl ? (size_t)(nl - text) - at : bytes - at;
-
-		if (n >= sizeof(line)) {
-			r = -EBADMSG;
-			break;
-		}
-		memcpy(line, text + at, n);
-		line[n] = 0;
-		if (!strncmp(line, "event ", 6))
-			r = parse_event_line(schema, line, &ev);
-		else if (!strncmp(line, "field ", 6))
-			r = parse_field_line(ev, line);
-		else if (n)
-			r = -EBADMSG;
-		if (r == 0)
-			at += n + 1;
-	}
-	if (r < 0) {
-		sp_schema_free(schema);
-		return sp_error_set(err, r, at, "the description of its events is damaged");
-	}
-	*ret_schema = schema;
-	return 0;
-}
-
-void sp_schema_free(struct sp_schema *schema)
-{
-	free(schema);
-}
-
-static const struct schema_event *find_in(const struct sp_schema *schema, unsigned id)
-{
-	return id < SP_EV_MAX && schema->events[id].present ? &schema->events[id] : NULL;
-}
-
-const char *sp_schema_event(const struct sp_schema *schema, unsigned id)
-{
-	const struct schema_event *event = find_in(schema, id);
-
-	return event ? event->name : NULL;
-}
-
-enum sp_tail sp_schema_tail(const struct sp_schema *schema, unsigned id)
-{
-	const struct schema_event *event = find_in(schema, id);
-
-	return event ? (enum sp_tail)event->tail : SP_TAIL_NONE;
-}
-
-unsigned sp_schema_field_count(const struct sp_schema *schema, unsigned id)
-{
-	const struct schema_event *event = find_in(schema, id);
-
-	return event ? event->count : 0;
-}
-
-const char *sp_schema_field(const struct sp_schema *schema, unsigned id, unsigned index)
-{
-	const struct schema_event *event = find_in(schema, id);
-
-	return event && index < event->count ? event->fields[index] : NULL;
-}
-
-bool sp_schema_field_is_signed(const struct sp_schema *schema, unsigned id, unsigned index)
-{
-	const struct schema_event *event = find_in(schema, id);
-
-	return event && index < event->count && event->is_signed[index];
-}
-
-static const uint8_t *decode_fields(const struct schema_event *se, uint64_t *last,
+static const uint8_t *decode_fields(const struct sp_schema_event *se, uint64_t *last,
 				    const uint8_t *in, const uint8_t *end, char *out)
 {
 	for (unsigned i = 0; i < se->count; i++) {
@@ -425,7 +259,7 @@ int sp_codec_decode(const struct sp_schema *schema, struct sp_codec_state *state
 		    size_t bytes, struct sp_event *event, size_t *ret_used)
 {
 	const uint8_t *start = in, *end = in + bytes;
-	const struct schema_event *se;
+	const struct sp_schema_event *se;
 	struct sp_head head = {0};
 	uint64_t type, tail = 0, *last;
 

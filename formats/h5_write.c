@@ -130,64 +130,16 @@ int sp_h5_writer_open(const char *path, const struct sp_h5_options *options,
 
 /* ---- regions ---- */
 
-uint64_t sp_h5_hash_text(const char *text)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return hash ^ hash >> 29;
-}
-
-/* The slot of @name, or the empty one where it belongs. */
-static uint32_t *hash_slot(struct sp_h5_writer *writer, const char *name)
-{
-	size_t at = sp_h5_hash_text(name) & (writer->hash_size - 1);
-
-	while (writer->region_hash[at] &&
-	       strcmp(writer->regions[writer->region_hash[at] - 1], name) != 0)
-		at = (at + 1) & (writer->hash_size - 1);
-	return &writer->region_hash[at];
-}
-
-static int grow_hash(struct sp_h5_writer *writer)
-{
-	size_t size = writer->hash_size ? writer->hash_size * 2 : 64;
-	uint32_t *hash = calloc(size, sizeof(*hash));
-
-	if (!hash)
-		return -ENOMEM;
-	free(writer->region_hash);
-	writer->region_hash = hash;
-	writer->hash_size = size;
-	for (size_t i = 0; i < writer->n_regions; i++)
-		*hash_slot(writer, writer->regions[i]) = (uint32_t)i + 1;
-	return 0;
-}
-
 int sp_h5_writer_add_region(struct sp_h5_writer *writer, const char *name, uint32_t *ret_region,
 			    struct sp_error *error)
 {
-	sp_cleanup_free char *copy = sp_utf8_repair(name);
-	uint32_t *slot;
+	sp_cleanup_free char *repaired = sp_utf8_repair(name);
 
-	if (!copy)
+	if (!repaired || sp_intern_add(&writer->regions, repaired, ret_region, NULL))
 		return sp_error_set(error, -ENOMEM, 0, "no memory");
-	if (writer->n_regions * 2 >= writer->hash_size && grow_hash(writer))
-		return sp_error_set(error, -ENOMEM, 0, "no memory");
-	slot = hash_slot(writer, copy);
-	if (!*slot) {
-		if (writer->n_regions == SP_PROFILE_MAX_REGIONS)
-			return sp_error_set(error, -EINVAL, 0, "has more than %u regions",
-					    SP_PROFILE_MAX_REGIONS);
-		if (sp_array_reserve((void **)&writer->regions, &writer->regions_capacity,
-				     writer->n_regions, sizeof(char *)))
-			return sp_error_set(error, -ENOMEM, 0, "no memory");
-		writer->regions[writer->n_regions++] = copy;
-		copy = NULL;
-		*slot = (uint32_t)writer->n_regions;
-	}
-	*ret_region = *slot - 1;
+	if (writer->regions.n > SP_PROFILE_MAX_REGIONS)
+		return sp_error_set(error, -EINVAL, 0, "has more than %u regions",
+				    SP_PROFILE_MAX_REGIONS);
 	return 0;
 }
 
@@ -203,9 +155,9 @@ int sp_h5_writer_begin_row(struct sp_h5_writer *writer, const struct sp_h5_row *
 		return sp_error_set(error, -EINVAL, 0, "a row comes without its statistics");
 	if (metadata && !writer->options.event_metadata)
 		return sp_error_set(error, -EINVAL, 0, "a row comes with metadata of its calls");
-	if (row->region >= writer->n_regions)
+	if (row->region >= writer->regions.n)
 		return sp_error_set(error, -EINVAL, 0, "a row names region %u of %zu", row->region,
-				    writer->n_regions);
+				    writer->regions.n);
 	if (writer->n_rows == SP_PROFILE_MAX_ROWS)
 		return sp_error_set(error, -EINVAL, 0, "has more than %u rows",
 				    SP_PROFILE_MAX_ROWS);
@@ -408,15 +360,12 @@ void sp_h5_writer_free(struct sp_h5_writer *writer)
 	free_columns(writer);
 	sp_h5_close(&writer->file);
 	sp_h5_sink_free(&writer->sink);
-	for (size_t i = 0; i < writer->n_regions; i++)
-		free(writer->regions[i]);
 	for (size_t i = 0; i < writer->n_rows; i++) {
 		free(writer->rows[i].source_file);
 		free(writer->rows[i].source_text);
 		free(writer->rows[i].tags);
 	}
-	free(writer->regions);
-	free(writer->region_hash);
+	sp_intern_free(&writer->regions);
 	free(writer->rows);
 	sp_output_free(writer->output);
 	H5garbage_collect();

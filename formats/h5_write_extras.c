@@ -9,11 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/codec.h"
 #include "formats/h5_write_internal.h"
 #include "formats/utf8.h"
 #include "formats/util.h"
 
 enum { LINK_MAX_BYTES = 1000 };
+
+static uint64_t hash_text(const char *text)
+{
+	uint64_t hash = sp_name_hash(text, strlen(text));
+
+	return hash ^ hash >> 29;
+}
 
 /* The name of a link for @name: as scope-profiler has it, without slashes. One that had to be cut,
  * and every @attempt but the first, ends with a hash of the whole name. To free(). */
@@ -31,7 +39,7 @@ static char *link_name(const char *name, unsigned int attempt)
 			;
 	if (attempt || cut < size) {
 		if (asprintf(&link, "%.*s #%016llx", (int)cut, name,
-			     (unsigned long long)(sp_h5_hash_text(name) + attempt)) < 0)
+			     (unsigned long long)(hash_text(name) + attempt)) < 0)
 			return NULL;
 	} else {
 		link = strdup(name);

@@ -13,7 +13,7 @@
 /* Gives every region without a row an empty one: scope-profiler fails on a region that has none. */
 static int complete_rows(struct sp_h5_writer *writer, struct sp_error *error)
 {
-	sp_cleanup_free bool *has_row = calloc(writer->n_regions + 1, sizeof(bool));
+	sp_cleanup_free bool *has_row = calloc(writer->regions.n + 1, sizeof(bool));
 	uint32_t rank = writer->n_rows ? UINT32_MAX : 0;
 	const struct sp_stats none = {0};
 	int r = 0;
@@ -24,7 +24,7 @@ static int complete_rows(struct sp_h5_writer *writer, struct sp_error *error)
 		has_row[writer->rows[i].region] = true;
 		rank = writer->rows[i].rank < rank ? writer->rows[i].rank : rank;
 	}
-	for (size_t i = 0; !r && i < writer->n_regions; i++)
+	for (size_t i = 0; !r && i < writer->regions.n; i++)
 		if (!has_row[i])
 			r = sp_h5_writer_begin_row(writer,
 						   &(struct sp_h5_row){.region = (uint32_t)i,
@@ -54,9 +54,9 @@ static int check_rows(struct sp_h5_writer *writer, struct sp_error *error)
 	qsort(keys, writer->n_rows, sizeof(*keys), compare_u64);
 	for (size_t i = 1; i < writer->n_rows; i++)
 		if (keys[i] == keys[i - 1])
-			return sp_error_set(error, -EINVAL, 0,
-					    "region \"%s\" has two rows for rank %u",
-					    writer->regions[keys[i] >> 32], (uint32_t)keys[i]);
+			return sp_error_set(
+				error, -EINVAL, 0, "region \"%s\" has two rows for rank %u",
+				sp_intern_text(&writer->regions, keys[i] >> 32), (uint32_t)keys[i]);
 	return 0;
 }
 
@@ -189,8 +189,8 @@ static int write_regions(struct sp_h5_writer *writer, struct sp_error *error)
 	int r = 0;
 
 	sp_h5_column_init(&names, writer->file, "/region_table/names", SP_H5_str, NULL);
-	for (size_t i = 0; !r && i < writer->n_regions; i++)
-		r = sp_h5_column_append_text(&names, writer->regions[i], error);
+	for (size_t i = 0; !r && i < writer->regions.n; i++)
+		r = sp_h5_column_append_text(&names, sp_intern_text(&writer->regions, i), error);
 	if (!r)
 		r = sp_h5_column_finish(&names, error);
 	sp_h5_column_free(&names);

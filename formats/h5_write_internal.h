@@ -11,6 +11,7 @@
 #include "formats/h5_create.h"
 #include "formats/h5_sink.h"
 #include "formats/h5_write.h"
+#include "formats/intern.h"
 
 struct sp_h5_writer_row {
 	uint32_t region;
@@ -37,11 +38,7 @@ struct sp_h5_writer {
 	uint64_t n_calls;
 	int64_t last_start; /* of the row's calls so far, 0 at its beginning */
 
-	char **regions;
-	size_t n_regions, regions_capacity;
-	uint32_t *region_hash; /* id + 1, 0 empty; a power of two, at most half full */
-	size_t hash_size;
-
+	struct sp_intern regions; /* names */
 	struct sp_h5_writer_row *rows;
 	size_t n_rows, rows_capacity;
 
@@ -55,7 +52,6 @@ int sp_h5_writer_result(const struct sp_h5_writer *writer, int r, struct sp_erro
 int sp_h5_writer_write_index(struct sp_h5_writer *writer, struct sp_error *error);
 int sp_h5_writer_finish_tables(struct sp_h5_writer *writer, struct sp_error *error);
 void sp_h5_writer_free_tables(struct sp_h5_writer *writer);
-uint64_t sp_h5_hash_text(const char *text);
 
 /* ---- attributes (h5_write_facts.c): created or replaced; texts are repaired, NULL counts as ""
  * ----

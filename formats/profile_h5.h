@@ -50,12 +50,20 @@ struct sp_h5_profile {
 	uint64_t n_frames;
 };
 
+/* ---- profile_h5_calls.c ---- */
+
 void sp_h5_events_init(struct sp_h5_events *events);
 void sp_h5_events_close(struct sp_h5_events *events);
 bool sp_h5_events_filtered(const struct sp_h5_events *events);
 /* Reads columns other than start and end; elements @at … @at + @n − 1 of the data sets. */
 int sp_h5_events_read_columns(struct sp_h5_events *events, uint64_t at, size_t n,
 			      const struct sp_calls *calls, struct sp_error *error);
+/* Opens the columns of schemas 2 and 3; *@ret_n: the calls in them. */
+int sp_h5_profile_open_calls(struct sp_profile *profile, struct sp_h5_profile *h5, uint64_t *ret_n,
+			     struct sp_error *error);
+int sp_h5_profile_read_calls(struct sp_profile *profile, uint32_t row, uint64_t first, size_t n,
+			     const struct sp_calls *calls, struct sp_error *error);
+
 /* Callbacks that all schemas share, for their tables of callbacks. */
 int sp_h5_profile_read_table(struct sp_profile *profile, enum sp_h5_table which, void **ret_rows,
 			     size_t *ret_n, struct sp_error *error);
@@ -82,6 +90,10 @@ int sp_h5_profile_read_frames(struct sp_profile *profile, uint64_t first, size_t
 			      uint64_t *ret_frames, struct sp_error *error);
 
 #define sp_h5_event_metadata_path "/rank_region_index/event_metadata"
+
+/* profile_h5_summary.c: the statistics of @n_rows rows, NULL where the file has none. */
+int sp_h5_read_summary(hid_t file, uint64_t n_rows, struct sp_h5_summary **ret_summary,
+		       struct sp_error *error);
 
 /* profile_h5_index.c: regions, rows and statistics of schemas 2 and 3. */
 int sp_h5_profile_read_index(struct sp_profile *profile, struct sp_h5_profile *h5, uint64_t n_calls,

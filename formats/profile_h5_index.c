@@ -165,50 +165,6 @@ static int check_ranges(const struct index *index, const uint64_t *offsets, uint
 	return 0;
 }
 
-static int read_summary(struct sp_h5_profile *h5, struct index *index, struct sp_error *error)
-{
-	static const char path[] = "/rank_region_index/summary_statistics";
-	sp_cleanup_h5 hid_t dataset = -1;
-	sp_cleanup_h5 hid_t stored = -1;
-	sp_cleanup_h5 hid_t wanted = -1;
-	uint64_t n;
-	int r = sp_h5_open_dataset(h5->file, path, false, &dataset, &n, error);
-
-	if (r || dataset < 0)
-		return r;
-	if (n != index->n)
-		return sp_error_set(error, -SP_E_DAMAGED, 0,
-				    "%s has %" PRIu64 " elements instead of %" PRIu64, path, n,
-				    index->n);
-	stored = H5Dget_type(dataset);
-	wanted = sp_h5_summary_type();
-	if (stored < 0 || wanted < 0)
-		return sp_h5_read_failed(error, path);
-	if (H5Tget_class(stored) != H5T_COMPOUND)
-		return sp_error_set(error, -SP_E_DAMAGED, 0, "%s does not hold records", path);
-	for (int i = 0; i < H5Tget_nmembers(wanted); i++) {
-		char *name = H5Tget_member_name(wanted, (unsigned int)i);
-		int member = name ? H5Tget_member_index(stored, name) : -1;
-		H5T_class_t class = member < 0 ? H5T_NO_CLASS
-					       : H5Tget_member_class(stored, (unsigned int)member);
-		bool good = class == H5T_INTEGER || class == H5T_FLOAT;
-
-		if (!good)
-			r = sp_error_set(error, -SP_E_DAMAGED, 0, "%s has no usable field \"%s\"",
-					 path, name ? name : "?");
-		H5free_memory(name);
-		if (r)
-			return r;
-	}
-	r = sp_h5_check_storage(dataset, path, n, error);
-	if (r)
-		return r;
-	index->summary = calloc(n + 1, sizeof(*index->summary));
-	if (!index->summary)
-		return sp_error_set(error, -ENOMEM, 0, "no memory");
-	return sp_h5_read_slab(dataset, path, wanted, 0, n, index->summary, error);
-}
-
 struct keeping {
 	struct sp_intern *kept;
 	uint32_t *numbers;
@@ -295,7 +251,7 @@ static int read_columns(struct sp_h5_profile *h5, struct index *index, struct sp
 	if (!r)
 		r = sp_h5_open_texts(h5->file, sp_h5_event_metadata_path, false, n,
 				     &h5->event_metadata, NULL, error);
-	return r ? r : read_summary(h5, index, error);
+	return r ? r : sp_h5_read_summary(h5->file, n, &index->summary, error);
 }
 
 int sp_h5_profile_read_index(struct sp_profile *profile, struct sp_h5_profile *h5, uint64_t n_calls,
