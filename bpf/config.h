@@ -50,6 +50,9 @@ struct sp_control {
 	__u32 copy_when_late; /* with SP_STACKS_EH, copy stacks for which tables come too late */
 	__u32 losses; /* 1: something was lost since the loader set it to 0 */
 	__u32 busy;   /* 1: a thread's mappings were locked since the loader set it to 0 */
+	__u32 next_base; /* above those of all images that are armed */
+	__u64 since; /* ns: when all probes of what ran then were on; 0: regions are not recorded */
+	__u32 since_base; /* next_base at that time */
 	__u32 unused;
 };
 
@@ -65,11 +68,13 @@ enum {
 };
 
 /* Cookie of a probe: how to get from the descriptor's address to a site's number.
- *   bits 0-31  number of the site of the first descriptor
+ *   bits 0-31  the image's base: number of the site of the first descriptor. An image that is armed
+ *              later has a higher one
  *   bits 32-63 address of the first descriptor - address of the probe, modulo 2^32
  */
 #define SP_COOKIE(first_distance, first_site) \
 	((__u64)(__u32)(first_distance) << 32 | (__u32)(first_site))
+#define SP_COOKIE_BASE(cookie) ((__u32)(cookie))
 #define SP_DESCRIPTOR_BYTES 32
 
 /* What the programs know of a static site: its name, and whether it is a scope. */

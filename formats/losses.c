@@ -22,8 +22,8 @@ static const struct {
 	[SP_LOSS_DEPTH] = {"nested too deeply", "regions more than 80 deep are not recorded"},
 	[SP_LOSS_UNMATCHED_END] =
 		{"end without a begin",
-		 "the region began before the recording, or its begin is missing or has another "
-		 "name, or it was ended twice"},
+		 "the region began before its probes were armed, or its begin is missing or has "
+		 "another name, or it was ended twice"},
 	[SP_LOSS_UNKNOWN_SITE] = {"unknown region site",
 				  "the binary's region table could not be read"},
 	[SP_LOSS_TABLE_FULL] = {"name table full", "the program makes too many names at run time"},

@@ -62,7 +62,7 @@ enum sp_call_flag {
 	SP_CALL_CLOSED_BY_EXEC = 1 << 2,  /* the process exec'd inside */
 	SP_CALL_OPEN_AT_END = 1 << 3,	  /* still open when the recording ended */
 	SP_CALL_CLOSED_BY_UNWINDING = 1 << 4, /* the code that it is in was seen to have been left */
-	SP_CALL_BEGAN_BEFORE = 1 << 5,	  /* began before the recording, whose start is its start */
+	SP_CALL_BEGAN_BEFORE = 1 << 5,	  /* began before its thread's regions were recorded: that is its start */
 };
 
 #define SP_CALL_FLAGS(flags) ((flags) & 0xff)

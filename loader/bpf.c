@@ -322,11 +322,25 @@ void sp_bpf_enable(struct sp_bpf *b)
 	__atomic_store_n(&b->skel->bss->control.enabled, 1, __ATOMIC_SEQ_CST);
 }
 
+void sp_bpf_enable_regions(struct sp_bpf *b, bool on)
+{
+	struct sp_control *control = (struct sp_control *)&b->skel->bss->control;
+
+	control->since_base = control->next_base;
+	__atomic_store_n(&control->since, on ? sp_now() : 0, __ATOMIC_SEQ_CST);
+}
+
+void sp_bpf_set_next_base(struct sp_bpf *b, uint32_t base)
+{
+	b->skel->bss->control.next_base = base;
+}
+
 int sp_bpf_stop(struct sp_bpf *b, uint64_t *ret_time)
 {
 	struct sp_control *control = (struct sp_control *)&b->skel->bss->control;
 
 	__atomic_store_n(&control->enabled, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&control->since, 0, __ATOMIC_SEQ_CST);
 	/* Programs that passed the test before are through in microseconds; the calls of one that
 	 * was preempted for longer may be emitted twice, which the conversion mends. */
 	usleep(2000);

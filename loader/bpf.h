@@ -2,7 +2,8 @@
  *
  * bpf.h - the BPF programs and maps of a recording.
  *
- *   sp_bpf_new → attach_tasks → (arm …, add_target …, find_tasks) → enable → … → stop → free
+ *   sp_bpf_new → attach_tasks → enable → (arm …, add_target …, find_tasks) → enable_regions → …
+ *   → stop → free
  *
  * bpf.c is the one file that includes the skeleton. Nothing here prints but through the log; -errno
  * on failure, after a log line that names what the kernel refused.
@@ -110,7 +111,13 @@ void sp_bpf_copy_when_late(struct sp_bpf *bpf);
 /* Runs the sampling program on a perf event. */
 int sp_bpf_attach_sampler(struct sp_bpf *bpf, int perf_fd);
 
+/* Threads and samples are recorded from now on. */
 void sp_bpf_enable(struct sp_bpf *bpf);
+/* Regions are, of all images at once: those that are open now and end later begin now. So all that
+ * runs is to be armed before. */
+void sp_bpf_enable_regions(struct sp_bpf *bpf, bool on);
+/* Images that will be armed have a base (SP_COOKIE_BASE()) of at least that. */
+void sp_bpf_set_next_base(struct sp_bpf *bpf, uint32_t base);
 /* Ends all recording at once, then emits the calls that are still open. Sets the moment, ns. */
 int sp_bpf_stop(struct sp_bpf *bpf, uint64_t *ret_time);
 

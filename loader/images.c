@@ -73,6 +73,7 @@ int sp_images_new(struct sp_bpf *bpf, struct sp_recorder *recorder, struct sp_im
 	images->bpf = bpf;
 	images->recorder = recorder;
 	images->next_site = 1;
+	sp_bpf_set_next_base(bpf, images->next_site);
 	r = sp_elfscan_new(NULL, &images->scan, &err);
 	if (r < 0) {
 		sp_log_error("cannot find the helper that reads ELF files: %s", err.text);
@@ -226,7 +227,8 @@ static int number_sites(struct sp_images *images, struct found *f, uint32_t *ret
 			return r;
 		images->sites += !(site->flags & SP_SITE_END);
 	}
-	images->next_site = base + (uint32_t)range;
+	/* At least one, so that each image has a base of its own. */
+	images->next_site = base + (range ? (uint32_t)range : 1);
 	*ret_base = base;
 	return 0;
 }
@@ -342,6 +344,7 @@ static int take_image(struct sp_images *images, struct found *f, size_t index, s
 		r = number_sites(images, f, &base);
 		if (r == 0)
 			r = arm(images, f, fd, base, &key->armed);
+		sp_bpf_set_next_base(images->bpf, images->next_site);
 		if (r < 0) {
 			/* The self-test has its own words, and another place to try. */
 			if (images->recorder)

@@ -225,8 +225,10 @@ static int attempt(struct sp_bpf *bpf, int helper, bool fast, struct outcome *o,
 		if (r == 0)
 			r = sp_images_read_error(images) ? sp_images_read_error(images) : -ENXIO;
 	}
+	sp_bpf_enable_regions(bpf, true);
 	if (r == 0)
 		r = run_program(bpf, helper, o);
+	sp_bpf_enable_regions(bpf, false);
 	if (r < 0 && o->failure == FAIL_NONE)
 		o->failure = FAIL_OURS;
 	/* Even if that failed: what it left would count for the next attempt. */

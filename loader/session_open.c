@@ -300,6 +300,7 @@ int sp_session_start_targets(struct sp_session *s)
 	r = check_armed(s);
 	if (r < 0)
 		return r;
+	sp_bpf_enable_regions(s->bpf, true);
 	if (s->options->hz)
 		sp_session_await_tables(s, TABLES_MOST_NS);
 	if (sp_bpf_live(s->bpf) == 0) {

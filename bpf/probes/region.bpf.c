@@ -96,7 +96,7 @@ sp_inline __u32 static_site(struct pt_regs *ctx, __u64 cookie)
 {
 	__u32 distance = (__u32)(PT_REGS_PARM1(ctx) - PT_REGS_IP(ctx)) - (__u32)(cookie >> 32);
 
-	return (__u32)cookie + distance / SP_DESCRIPTOR_BYTES;
+	return SP_COOKIE_BASE(cookie) + distance / SP_DESCRIPTOR_BYTES;
 }
 
 /* SP_SITE_WORD() of a site, 0 if it is not known. */
@@ -123,7 +123,7 @@ sp_inline int on_begin(struct pt_regs *ctx)
 	struct stack *st;
 	__u32 depth, site;
 
-	if (!control.enabled)
+	if (!control.since)
 		return 0;
 	task = bpf_get_current_task_btf();
 	st = stack_of(task, task->pid);
@@ -203,8 +203,12 @@ sp_inline bool ends_innermost(struct stack *st, struct frame *outer, struct end 
 sp_inline void on_odd_end(struct pt_regs *ctx, struct stack *st, struct end *end, __u64 hash,
 			  __u64 now)
 {
-	struct edge e = {
-		.st = st, .now = now, .id = end->id, .place = end->place, .site = end->site};
+	struct edge e = {.st = st,
+			 .now = now,
+			 .id = end->id,
+			 .place = end->place,
+			 .site = end->site,
+			 .base = SP_COOKIE_BASE(bpf_get_attach_cookie(ctx))};
 
 	if (!repair_end(&e))
 		return;
@@ -222,7 +226,7 @@ sp_inline int on_end(struct pt_regs *ctx)
 	struct end end = {};
 	bool simple;
 
-	if (!control.enabled)
+	if (!control.since)
 		return 0;
 	st = stack_of(task, task->pid);
 	if (!st) {

@@ -27,6 +27,7 @@ struct edge {
 	__u64 low;		/* on the same stack is what lies from here to `place`, … */
 	__u64 hole, hole_bytes; /* … but for the signal stack */
 	__u32 site;
+	__u32 base;  /* of its image */
 	__u32 keep;  /* calls that stay open */
 	__u32 exact; /* what is searched for began here, not just in this region */
 	__u32 found; /* its depth, 0 none */
@@ -229,16 +230,31 @@ sp_inline __u64 seen_bit(__u64 id)
 	return 1ull << ((id >> 3) & 63);
 }
 
-/* The end of a call that was open when the lane began: all that the lane has recorded was inside of
- * it. */
-static __noinline int end_before(struct stack *st, __u32 site, __u64 now)
+/* The lane of a thread that may have been in the edge's call when its recording began; else NULL.
+ * Not if the image was armed later: its calls begin unseen until then, and nobody knows when. */
+sp_inline struct lane *lane_with_before(const struct edge *e)
 {
-	struct lane *lane = bpf_task_storage_get(&lanes, bpf_get_current_task_btf(), 0, 0);
-	struct queue_slot *slot;
-	__u64 word;
+	struct lane *lane;
 
-	if (!st || !lane)
+	if (!e->st->before)
+		return NULL;
+	lane = bpf_task_storage_get(&lanes, bpf_get_current_task_btf(), 0, 0);
+	if (!lane || (e->base >= lane->next_base && e->base >= control.since_base))
+		return NULL;
+	return lane;
+}
+
+/* The end of a call that was open when the thread's recording began: all that it has recorded was
+ * inside of it. */
+static __noinline int end_before(struct stack *st, struct lane *lane, __u32 site, __u64 now)
+{
+	__u64 begin = control.since, word;
+	struct queue_slot *slot;
+
+	if (!st || !lane || !begin) /* stopped meanwhile */
 		return 0;
+	if (begin < lane->born)
+		begin = lane->born;
 	slot = next_slot(&word);
 	if (!slot) {
 		lose_at(SP_LOSS_CALL_RING_FULL, st->lane, site, 1);
@@ -246,7 +262,7 @@ static __noinline int end_before(struct stack *st, __u32 site, __u64 now)
 		slot->call.head.type = SP_EV_call;
 		slot->call.head.flags = SP_CALL_WITH_DEPTH(SP_CALL_BEGAN_BEFORE, 0);
 		slot->call.head.lane = st->lane;
-		slot->call.start = lane->born;
+		slot->call.start = begin;
 		slot->call.end = now;
 		slot->call.child = st->frames[0].child;
 		slot->call.number = st->before;
@@ -255,7 +271,7 @@ static __noinline int end_before(struct stack *st, __u32 site, __u64 now)
 		slot->call.skipped = 0;
 		__sync_lock_test_and_set(&slot->word, word);
 	}
-	st->frames[0].child = now - lane->born;
+	st->frames[0].child = now - begin;
 	st->before--;
 	return 0;
 }
@@ -277,16 +293,18 @@ sp_inline bool take_late(struct stack *st, __u64 id)
 sp_inline void end_nothing(struct edge *e)
 {
 	struct stack *st = e->st;
+	struct lane *lane;
 
 	if (take_late(st, e->id)) {
 		lose_at(SP_LOSS_LATE_END, st->lane, e->site, 1);
 		return;
 	}
-	if (st->before && e->place & SP_SCOPE && e->low < PLACE_SP(e->place))
+	lane = lane_with_before(e);
+	if (lane && e->place & SP_SCOPE && e->low < PLACE_SP(e->place))
 		close_inner(e, 0);
-	if (st->before && !st->depth &&
+	if (lane && !st->depth &&
 	    (e->place & SP_SCOPE || !(*seen_word(st, e->id) & seen_bit(e->id))))
-		end_before(st, e->site, e->now);
+		end_before(st, lane, e->site, e->now);
 	else
 		lose_at(SP_LOSS_UNMATCHED_END, st->lane, e->site, 1);
 }

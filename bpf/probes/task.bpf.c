@@ -7,6 +7,13 @@
 #include "bpf/probes/stack_range.bpf.h"
 #include "bpf/tables.bpf.h"
 
+/* Calls that may be open in a new lane. Until all probes of what runs are on, regions may have begun
+ * unseen. */
+sp_inline __u32 open_before(__u32 known)
+{
+	return control.since && known < SP_MAX_DEPTH ? known : SP_MAX_DEPTH;
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(sp_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -29,7 +36,7 @@ int BPF_PROG(sp_fork, struct task_struct *parent, struct task_struct *child)
 	has_space = bpf_map_lookup_elem(&spaces, &from->process);
 	lane->parent = thread || !has_space ? from->parent : from->process;
 	/* A new thread is in no region; a new process is where its parent is. */
-	lane->before = !thread && st ? st->depth : 0;
+	lane->before = open_before(thread ? 0 : st ? st->depth + st->before : from->before);
 	if (!see_given_stack(child, &lane->own) && !thread)
 		lane->own = st ? st->own : from->own;
 	start_lane(child, lane, thread ? from->process : 0, thread ? SP_TASK_CLONE : SP_TASK_FORK,
@@ -53,7 +60,7 @@ int BPF_PROG(sp_exec, struct task_struct *task, int old_pid, struct linux_binprm
 	before = lane->process;
 	lane->hidden = 0;
 	lane->parent = 0;
-	lane->before = 0;
+	lane->before = open_before(0);
 	lane->own = (struct own_stack){};
 	start_lane(task, lane, 0, SP_TASK_EXEC, before);
 	return 0;

@@ -4,18 +4,20 @@
 the target killed inside a region, the recorder killed. What is recorded of each thread is a gapless
 part of the calls that the program stamped, and the semaphores are 0 afterwards."""
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, all_zero, check, contains, equal, everywhere, files, finish, good, lost,
+from e2e import (LONG, PROGRAMS, SP_REPORT, SP_TRACE, all_zero, check, contains, equal, everywhere, files, finish, good, lost,
                  main, need_root, need_scope_profiler, run, semaphores, start, start_trace, stop_trace, trace,
                  wait_for)
 
 need_root()
 need_scope_profiler()
-from recording import Profile
+from recording import Profile, text
 from stamps import Log, compare_lane, ready
 
 CALLS = PROGRAMS / "calls"
@@ -225,6 +227,31 @@ def recorder_killed(into):
     end_target(again, log)
 
 
+@everywhere
+def since(into):
+    """Calls from before begin when the probes of all that ran were on, in a forked child with the fork; those of a
+    library that is armed later begin at a time that nobody knows: none is made up, and none around them is cut."""
+    libraries = [shutil.copy(PROGRAMS / "libsincelib.so", into / name) for name in ("lib.so", "late.so", "later.so")]
+    target = start([PROGRAMS / "since", *libraries], stdin=subprocess.PIPE)
+    equal(target.stdout.readline(), "ready\n", "what the program says")
+    recorder = start_trace("-F", 0, "-o", into / "out", pid=target.pid)
+    out, _ = target.communicate("\n", timeout=LONG)
+    off, before_fork, in_child = map(int, out.split())
+    equal(finish(recorder)[0], 0, "status")
+    p = Profile(into / "out/since_rank00000.h5")
+    rows = {(p.names[p.region[i]], int(p.tid[i]) == target.pid): i for i in range(len(p.start))}
+    equal((sorted(rows), len(p.start)), ([("around", True), ("library", True), ("program", False), ("program", True)], 4),
+          "calls, and whether the program itself made them")
+    library, program, child = rows["library", True], rows["program", True], rows["program", False]
+    equal((p.flags[[library, program, child]].tolist(), int(p.flags[rows["around", True]])), ([BEGAN_BEFORE] * 3, 0), "flags")
+    late = [off - int(p.start[i]) for i in (library, program)]
+    check(max(late) <= 0, f"calls from before begin {[n / 1e6 for n in late]} ms before their probes were on")
+    check(before_fork <= p.start[child] <= in_child, f"the child's call begins {p.start[child] - before_fork} ns after the fork")
+    equal(int(p.child[program]), int(p.end[library] - p.start[library]), "child time of the outer call")
+    losses = list(zip(text(p.losses["cause"]), p.losses["count"]))
+    equal(sum(n for cause, n in losses if cause == "end without a begin"), 2, f"ends of the late libraries, in {losses}")
+
+
 def no_process(into):
     """A process that is gone; one that is ours to see, but a kernel thread."""
     child = start(["true"])
@@ -252,4 +279,5 @@ def without_regions(into):
     target.send_signal(signal.SIGKILL)
 
 
-main(twice, two_at_once, several_pids, with_children, launcher_killed, target_killed, recorder_killed, no_process, without_regions)
+main(twice, two_at_once, several_pids, with_children, launcher_killed, target_killed, recorder_killed, since, no_process,
+     without_regions)

@@ -58,15 +58,15 @@ class Lane:
         self.done = []      # in order of ends
         self.unmatched = self.late_ends = self.too_deep = 0
         self.killed_by_exec = False
-        self.depths = {}    # after how many entries: calls that are open
+        self.depths = {}    # after how many entries: calls that are, or may be, open
 
     def run(self, before):
         self.budget = self.next = before
         self.stack, self.late, self.n_late, self.seen, self.overflow = [], [None] * LATE, 0, set(), 0
         for i, e in enumerate(self.entries):
-            self.depths[i] = len(self.stack)
+            self.depths[i] = min(len(self.stack) + self.budget, DEPTH)
             (self.begin if e.op in (SCOPE_BEGIN, FREE_BEGIN) else self.end)(e)
-        self.depths[len(self.entries)] = len(self.stack)
+        self.depths[len(self.entries)] = min(len(self.stack) + self.budget, DEPTH)
         last = self.entries[-1].after if self.entries else 0
         while self.stack:
             self.pop(BY_EXEC if self.killed_by_exec else EXIT, last, 2**63)
