@@ -302,15 +302,21 @@ static int add_ranks(struct sp_sample_files *files, struct sp_profile *profile,
 	return 0;
 }
 
+/* @sampled: the file's regions that a wanted sample was in. */
 static int count_samples(struct sp_sample_files *files, const struct sp_sample_row *samples,
-			 size_t n)
+			 size_t n, bool *sampled, size_t n_regions)
 {
 	for (size_t from = 0, to; from < n; from = to) {
 		uint32_t rank = samples[from].rank;
 		bool wanted = sp_sample_files_wants(files, rank);
 
-		for (to = from; to < n && samples[to].rank == rank; to++)
+		for (to = from; to < n && samples[to].rank == rank; to++) {
+			int64_t region = samples[to].region;
+
 			files->in_kernel += wanted && samples[to].kernel;
+			if (wanted && region >= 0 && (uint64_t)region < n_regions)
+				sampled[region] = true;
+		}
 		files->samples += wanted ? to - from : 0;
 		if (sp_sample_ranks_add(&files->by_rank, rank, to - from, 0) < 0)
 			return -ENOMEM;
@@ -321,16 +327,18 @@ static int count_samples(struct sp_sample_files *files, const struct sp_sample_r
 static int read_samples(struct sp_sample_files *files, struct sp_profile *profile,
 			const struct sp_sample_reader *reader, struct sp_error *error)
 {
-	uint64_t total = sp_profile_info(profile)->n_samples;
+	const struct sp_profile_info *info = sp_profile_info(profile);
+	uint64_t total = info->n_samples;
 	sp_cleanup(sp_freep) struct sp_sample_row *samples = calloc(CHUNK, sizeof(*samples));
+	sp_cleanup(sp_freep) bool *sampled = calloc(info->n_regions + 1, sizeof(*sampled));
 
-	if (!samples)
+	if (!samples || !sampled)
 		return out_of_memory(error);
 	for (uint64_t at = 0; at < total;) {
 		size_t n = total - at < CHUNK ? (size_t)(total - at) : CHUNK;
 		int r = sp_profile_read_samples(profile, at, n, samples, error);
 
-		if (r == 0 && count_samples(files, samples, n) < 0)
+		if (r == 0 && count_samples(files, samples, n, sampled, info->n_regions) < 0)
 			return out_of_memory(error);
 		if (r == 0)
 			r = reader->take(reader->data, profile, samples, at, n, error);
@@ -338,6 +346,10 @@ static int read_samples(struct sp_sample_files *files, struct sp_profile *profil
 			return r;
 		at += n;
 	}
+	for (uint32_t i = 0; i < info->n_regions; i++)
+		if (sampled[i] &&
+		    sp_sample_gaps_note_sampled(&files->gaps, sp_profile_region(profile, i)) < 0)
+			return out_of_memory(error);
 	return 0;
 }
 

@@ -37,6 +37,7 @@ void sp_sample_gaps_done(struct sp_sample_gaps *gaps)
 	sp_pool_free(gaps->texts);
 	sp_pool_free(gaps->recordings);
 	sp_pool_free(gaps->names);
+	sp_pool_free(gaps->sampled);
 	free(gaps->regions);
 	*gaps = (struct sp_sample_gaps){0};
 }
@@ -191,10 +192,27 @@ int sp_sample_gaps_add(struct sp_sample_gaps *gaps, struct sp_profile *profile, 
 	return r;
 }
 
+int sp_sample_gaps_note_sampled(struct sp_sample_gaps *gaps, const char *region)
+{
+	if (!gaps->sampled)
+		gaps->sampled = sp_pool_new();
+	return gaps->sampled && sp_pool_add(gaps->sampled, region) ? 0 : -ENOMEM;
+}
+
 struct sp_missing sp_sample_gaps_of(const struct sp_sample_gaps *gaps, const char *region)
 {
-	for (uint32_t i = 0; region && i < gaps->n_regions; i++)
-		if (!strcmp(sp_pool_at(gaps->names, i), region))
-			return gaps->regions[i];
-	return (struct sp_missing){0};
+	uint32_t number;
+
+	if (!region || !gaps->names || sp_pool_find(gaps->names, region, &number) < 0)
+		return (struct sp_missing){0};
+	return gaps->regions[number];
+}
+
+bool sp_sample_gaps_is_silent(const struct sp_sample_gaps *gaps, uint32_t index)
+{
+	uint32_t number;
+
+	return gaps->regions[index].samples &&
+	       (!gaps->sampled ||
+		sp_pool_find(gaps->sampled, sp_pool_at(gaps->names, index), &number) < 0);
 }

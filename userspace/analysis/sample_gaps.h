@@ -22,6 +22,7 @@ struct sp_sample_gaps {
 	struct sp_pool *names;	    /* of the regions below, by number */
 	struct sp_missing *regions;
 	size_t n_regions, regions_room;
+	struct sp_pool *sampled; /* names of regions that samples were in; NULL: none */
 };
 
 /* @file: a number of its own for each. @wants: whose gaps are asked for; those of no known rank
@@ -29,9 +30,13 @@ struct sp_sample_gaps {
 int sp_sample_gaps_add(struct sp_sample_gaps *gaps, struct sp_profile *profile, size_t file,
 		       bool (*wants)(const void *data, uint32_t rank), const void *data,
 		       struct sp_error *error);
+/* A sample was in that region. -ENOMEM. */
+int sp_sample_gaps_note_sampled(struct sp_sample_gaps *gaps, const char *region);
 void sp_sample_gaps_done(struct sp_sample_gaps *gaps);
 
 /* What a region lacks; NULL name: nothing is known of samples outside of regions. */
 struct sp_missing sp_sample_gaps_of(const struct sp_sample_gaps *gaps, const char *region);
+/* Whether all samples of the @index-th of the regions were lost, as far as that is known. */
+bool sp_sample_gaps_is_silent(const struct sp_sample_gaps *gaps, uint32_t index);
 
 #endif

@@ -164,6 +164,16 @@ const char *sp_pool_add(struct sp_pool *pool, const char *text)
 	return sp_pool_number(pool, text, &number) < 0 ? NULL : pool->strings[number];
 }
 
+int sp_pool_find(const struct sp_pool *pool, const char *text, uint32_t *ret_number)
+{
+	uint32_t slot = pool->count ? *find(pool, text) : 0;
+
+	if (!slot)
+		return -ENOENT;
+	*ret_number = slot - 1;
+	return 0;
+}
+
 const char *sp_pool_at(const struct sp_pool *pool, uint32_t number)
 {
 	return pool->strings[number];

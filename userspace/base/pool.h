@@ -19,6 +19,8 @@ void sp_pool_free(struct sp_pool *pool); /* NULL is fine */
 const char *sp_pool_add(struct sp_pool *pool, const char *text);
 /* The same by number. -ENOMEM, or -E2BIG beyond 2^32 - 2 strings. */
 int sp_pool_number(struct sp_pool *pool, const char *text, uint32_t *ret_number);
+/* The number of a string that is there; -ENOENT. */
+int sp_pool_find(const struct sp_pool *pool, const char *text, uint32_t *ret_number);
 const char *sp_pool_at(const struct sp_pool *pool, uint32_t number);
 uint32_t sp_pool_count(const struct sp_pool *pool);
 

@@ -71,6 +71,7 @@ static char *describe(const struct sp_export_stacks *export)
 static char *tell_gaps(const struct sp_sample_files *files)
 {
 	sp_cleanup(sp_freep) char *silent = sp_sample_tell_silent(files);
+	sp_cleanup(sp_freep) char *regions = sp_sample_tell_silent_regions(files);
 	char *text = NULL;
 	size_t size;
 	unsigned any = 0;
@@ -88,7 +89,9 @@ static char *tell_gaps(const struct sp_sample_files *files)
 			where ? where : "");
 	}
 	if (out && silent)
-		fprintf(out, "%s%s", any ? "\n" : "", silent);
+		fprintf(out, "%s%s", any++ ? "\n" : "", silent);
+	if (out && regions)
+		fprintf(out, "%s%s", any ? "\n" : "", regions);
 	if (!out || fclose(out)) {
 		free(text);
 		return NULL;

@@ -284,7 +284,7 @@ static int show(const struct request *request, const struct sp_lines_input *inpu
 		return r;
 	}
 	view.sources = sources;
-	r = sp_lines_choose_regions(input->lines, request->regions, request->n_regions, chosen,
+	r = sp_lines_choose_regions(input, request->regions, request->n_regions, chosen,
 				    &view.n_regions);
 	if (r < 0)
 		return r;

@@ -9,6 +9,7 @@
 #include "userspace/base/cleanup.h"
 #include "userspace/base/log.h"
 #include "userspace/cmd/lines_view.h"
+#include "userspace/cmd/sample_losses.h"
 #include "userspace/cmd/sample_notes.h"
 
 static const char *region_name(const struct sp_lines_region *region)
@@ -17,11 +18,14 @@ static const char *region_name(const struct sp_lines_region *region)
 }
 
 /* Says which regions there are instead. */
-static void report_unknown_region(const struct sp_lines *lines, const char *name)
+static void report_unknown_region(const struct sp_lines_input *input, const char *name)
 {
+	const struct sp_lines *lines = input->lines;
 	size_t n = sp_lines_n_regions(lines);
 	sp_cleanup(sp_freep) const char **names = calloc(n + 1, sizeof(*names));
 
+	if (sp_sample_say_region_lost(&input->files, name))
+		return;
 	if (sp_lines_knows_region(lines, name)) {
 		sp_log_error("no sample fell into region \"%s\" itself, though it was recorded",
 			     name);
@@ -35,9 +39,10 @@ static void report_unknown_region(const struct sp_lines *lines, const char *name
 		sp_sample_say_no_region(name, names, n);
 }
 
-int sp_lines_choose_regions(const struct sp_lines *lines, char *const *names, size_t n_names,
+int sp_lines_choose_regions(const struct sp_lines_input *input, char *const *names, size_t n_names,
 			    const struct sp_lines_region **chosen, size_t *ret_n)
 {
+	const struct sp_lines *lines = input->lines;
 	size_t n = 0;
 
 	for (size_t i = 0; i < sp_lines_n_regions(lines); i++) {
@@ -55,7 +60,7 @@ int sp_lines_choose_regions(const struct sp_lines *lines, char *const *names, si
 		for (size_t i = 0; i < n && !found; i++)
 			found = !strcmp(region_name(chosen[i]), names[k]);
 		if (!found) {
-			report_unknown_region(lines, names[k]);
+			report_unknown_region(input, names[k]);
 			return -ENOENT;
 		}
 	}

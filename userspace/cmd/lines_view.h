@@ -39,7 +39,7 @@ void sp_lines_write_csv(const struct sp_lines_view *view);
 
 /* The regions of these names, or all without names, into @chosen, which has room for all of them.
  * -ENOENT, after saying so, if there is none of a name. */
-int sp_lines_choose_regions(const struct sp_lines *lines, char *const *names, size_t n_names,
+int sp_lines_choose_regions(const struct sp_lines_input *input, char *const *names, size_t n_names,
 			    const struct sp_lines_region **chosen, size_t *ret_n);
 
 /* Text of a row's source line; "" if it is not known. */

@@ -10,6 +10,7 @@
 
 #include "formats/util.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/base/log.h"
 #include "userspace/base/pool.h"
 #include "userspace/base/text.h"
 #include "userspace/base/units.h"
@@ -80,9 +81,42 @@ char *sp_sample_tell_silent(const struct sp_sample_files *files)
 	return r < 0 ? NULL : text;
 }
 
+char *sp_sample_tell_silent_regions(const struct sp_sample_files *files)
+{
+	const struct sp_sample_gaps *gaps = &files->gaps;
+	char *text = NULL;
+	size_t size, n = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	for (uint32_t i = 0; out && i < gaps->n_regions; i++) {
+		if (!sp_sample_gaps_is_silent(gaps, i) || n++ >= MOST_NAMED)
+			continue;
+		fprintf(out, "%s%s (%s lost)", n > 1 ? ", " : "no sample is left directly in ",
+			sp_pool_at(gaps->names, i), sp_show_count(gaps->regions[i].samples).text);
+	}
+	if (out && n > MOST_NAMED)
+		fprintf(out, " and %zu more regions", n - MOST_NAMED);
+	if (!out || fclose(out) || !n) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+bool sp_sample_say_region_lost(const struct sp_sample_files *files, const char *region)
+{
+	uint64_t lost = sp_sample_gaps_of(&files->gaps, region).samples;
+
+	if (lost)
+		sp_log_error("no sample of region \"%s\" is left: %s %s lost", region,
+			     sp_show_count(lost).text, lost == 1 ? "was" : "were");
+	return lost;
+}
+
 void sp_sample_note_losses(FILE *out, const struct sp_sample_files *files)
 {
 	sp_cleanup(sp_freep) char *silent = sp_sample_tell_silent(files);
+	sp_cleanup(sp_freep) char *regions = sp_sample_tell_silent_regions(files);
 
 	for (size_t i = 0; i < files->n_losses; i++) {
 		const struct sp_sample_loss *loss = &files->losses[i];
@@ -102,6 +136,8 @@ void sp_sample_note_losses(FILE *out, const struct sp_sample_files *files)
 	}
 	if (silent)
 		sp_sample_note(out, "%s", silent);
+	if (regions)
+		sp_sample_note(out, "%s", regions);
 	note_open(out, &files->gaps);
 }
 
@@ -128,6 +164,16 @@ void sp_sample_json_losses(struct sp_json *json, const struct sp_sample_files *f
 		sp_json_open_object(json, NULL);
 		sp_json_unsigned(json, "rank", rank->rank);
 		sp_json_unsigned(json, "lost_samples", rank->lost);
+		sp_json_close_object(json);
+	}
+	sp_json_close_array(json);
+	sp_json_open_array(json, "regions_without_samples");
+	for (uint32_t i = 0; i < files->gaps.n_regions; i++) {
+		if (!sp_sample_gaps_is_silent(&files->gaps, i))
+			continue;
+		sp_json_open_object(json, NULL);
+		sp_json_text(json, "region", sp_pool_at(files->gaps.names, i));
+		sp_json_unsigned(json, "lost_samples", files->gaps.regions[i].samples);
 		sp_json_close_object(json);
 	}
 	sp_json_close_array(json);

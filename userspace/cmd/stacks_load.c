@@ -123,7 +123,8 @@ int sp_stacks_load_tree(struct sp_stacks_load *load, struct sp_calltree_options 
 
 	for (size_t i = 0; i < load->n_regions; i++)
 		if (!knows_region(load->stacks, load->regions[i])) {
-			say_unknown_region(load->stacks, load->regions[i]);
+			if (!sp_sample_say_region_lost(&load->files, load->regions[i]))
+				say_unknown_region(load->stacks, load->regions[i]);
 			return -1;
 		}
 	options->only = load->regions;
@@ -132,6 +133,8 @@ int sp_stacks_load_tree(struct sp_stacks_load *load, struct sp_calltree_options 
 	if (r < 0)
 		return say(r, "make the tree");
 	if (!sp_calltree_node(load->tree, 0)->samples) {
+		if (sp_sample_say_region_lost(&load->files, load->regions[0]))
+			return -1;
 		sp_log_error("no sample fell into region \"%s\", though it was recorded",
 			     load->regions[0]);
 		sp_log_hint("It was too short for the rate (-F of sp-trace): sp-report summary has "

@@ -343,6 +343,41 @@ def test_gaps(test):
          f"{titles}")
 
 
+def test_silent_regions(test):
+    """A region that had samples and lost all is told, though no sample of it is there to be shown."""
+    folder = os.path.join(test.work, "regions.sp")
+    os.makedirs(folder)
+    for rank in range(2):
+        recording = test.recording(f"regions.sp/x_rank0000{rank}.h5")
+        recording.add("recording one")
+        recording.add("thread", rank, 0)
+        for name in ("solve", "lost", "half"):
+            recording.add("region", name)
+        for region in range(3):
+            recording.add("row", region, rank)
+            recording.add("call", region + 1, -1, 0, rank, 10 + 20 * region, 20 + 20 * region)
+        stack = [test.leaf("leaf"), test.caller("main")]
+        recording.sample(stack, region=0, call=1, rank=rank, thread=rank, module=0, count=3)
+        if rank == 0:
+            recording.sample(stack, region=2, call=3, rank=rank, thread=rank, module=0)
+        for region, lost in (("lost", 7), ("half", 2), ("solve", 1)):
+            recording.add(f"gap {lost} 1 {rank} 12 18 {region} sample ring full")
+        recording.write()
+    sentence = "no sample is left directly in lost (14 lost)"
+    for command in (["tree"], ["tree", "--by-region"], ["lines"]):
+        same(f"note: {sentence}\n" in test.run(*command, folder), True, f"{command}")
+        told = json.loads(test.run(*command, "--json", folder))
+        same(told["regions_without_samples"], [{"region": "lost", "lost_samples": 14}], f"{command}")
+        told = json.loads(test.run(*command, "--rank", "1", "--json", folder))
+        same(told["regions_without_samples"], [{"region": "lost", "lost_samples": 7}, {"region": "half", "lost_samples": 2}],
+             f"{command} of one rank")
+        test.run(*command, "--region", "lost", folder, status=1)
+        same('no sample of region "lost" is left: 14 were lost' in test.errors, True, test.errors)
+    test.run("export", "folded", folder)
+    same(sentence in test.errors, True, test.errors)
+    same(sentence in test.run("export", "flamegraph", folder), True, "the picture")
+
+
 def test_silent(test):
     """A rank that lost all of its samples is told, though no sample of it is there to be shown."""
     folder = os.path.join(test.work, "silent.sp")
