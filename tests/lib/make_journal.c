@@ -285,14 +285,14 @@ static void cuts(struct maker *m)
 							  .end = at + 9,
 							  .flags = kinds[kind]});
 	maker_loss(m, SP_LOSS_STACK_UNREADABLE, 0, 7, START, START + 9);
-	/* Open at the end, and then its end after all: that one holds. */
-	for (int i = 0; i < 2; i++)
+	/* Open at the end, and its end after all, which may come before that: it holds. */
+	for (unsigned i = 0; i < 4; i++)
 		maker_call(m, (struct maker_call){.lane = 1,
 						  .site = 1,
-						  .number = number + 1,
-						  .start = at,
-						  .end = at + 9,
-						  .flags = i ? 0 : SP_CALL_OPEN_AT_END});
+						  .number = number + 1 + i / 2,
+						  .start = at + 100 * (i / 2),
+						  .end = at + 100 * (i / 2) + 9,
+						  .flags = i % 3 ? 0 : SP_CALL_OPEN_AT_END});
 }
 
 /* A program and a library, a child that it forks, and a kernel. Sample i ends for reason i, but for

@@ -235,10 +235,10 @@ def test_cuts(report, maker):
     subprocess.run([maker, journal, "cuts"], check=True)
     notes = ["note: " + text for text in CUTS]
     report.expect(["recover", "--keep-journal", "cuts.spj", "-o", "cuts"], 0,
-                  err=["sp-report: " + text for text in notes] + ["31 calls", "sp-report: note: 7 × stack unreadable ("],
+                  err=["sp-report: " + text for text in notes] + ["32 calls", "sp-report: note: 7 × stack unreadable ("],
                   nothing=["warning"])
     # The journal itself says the same, also of a call that was open at the end and ended after all.
-    report.expect(["info", "cuts.spj"], 0, out=notes + ["probe cost   63 ns a call", "started      2023-11-14T22:13:20+00:00"])
+    report.expect(["info", "cuts.spj"], 0, out=notes + ["calls        32\n", "probe cost   63 ns a call", "started      2023-11-14T22:13:20+00:00"])
     report.expect(["recover", "-q", "cuts.spj", "-o", "cuts2"], 0, nothing=["note: "])
     report.expect(["info", "cuts"], 0, out=notes, nothing=["MISSING"])
     report.expect(["summary", "cuts"], 0, out=notes, nothing=["MISSING"])

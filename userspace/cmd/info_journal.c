@@ -2,8 +2,8 @@
  *
  * info_journal.c - what info says of a journal: of the recording in it, and how whole it is.
  *
- * One pass over all events, and two more of a journal without an end; memory grows with threads,
- * processes and sites, never with calls.
+ * One pass over all events, one more where calls were open at the end, and two of a journal without
+ * an end; memory grows with threads, processes and sites, never with calls.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,7 +29,8 @@ void sp_info_journal_free(struct sp_info_journal *journal)
 	sp_journal_free(journal->journal);
 	free(journal->cuts);
 	sp_idmap_free(&journal->cut_by_key);
-	sp_idmap_free(&journal->open);
+	free(journal->opens);
+	sp_idmap_free(&journal->open_by_key);
 	free(journal->path);
 	free(journal);
 }
@@ -42,6 +43,24 @@ const struct sp_inputs *sp_info_journal_notes(const struct sp_info_journal *jour
 static int out_of_memory(struct sp_error *error)
 {
 	return sp_error_set(error, -ENOMEM, 0, "out of memory");
+}
+
+static int cannot_read(int code, struct sp_error *error)
+{
+	return sp_error_set(error, code, 0, "cannot be read: %s", strerror(-code));
+}
+
+static int look_again(struct sp_info_journal *info)
+{
+	const struct sp_event *event;
+	int r = 0;
+
+	if (!info->n_opens)
+		return 0;
+	sp_journal_rewind(info->journal);
+	while ((r = sp_journal_next(info->journal, &event)) == 1)
+		sp_info_journal_see_again(info, event);
+	return r;
 }
 
 static int read_all(struct sp_info_journal *info, struct sp_error *error)
@@ -57,13 +76,15 @@ static int read_all(struct sp_info_journal *info, struct sp_error *error)
 			return out_of_memory(error);
 	}
 	if (r < 0)
-		return sp_error_set(error, r, 0, "cannot be read: %s", strerror(-r));
+		return cannot_read(r, error);
 	info->intact =
 		sp_journal_intact(info->journal, &info->good_bytes, &info->bytes, &info->reason);
 	sp_journal_state(info->journal, &info->state);
-	r = sp_open_calls_find(info->recording, info->journal);
+	r = look_again(info);
+	if (r == 0)
+		r = sp_open_calls_find(info->recording, info->journal);
 	if (r < 0)
-		return sp_error_set(error, r, 0, "cannot be read: %s", strerror(-r));
+		return cannot_read(r, error);
 	if (sp_recording_resolve(info->recording) == -ENOMEM)
 		return out_of_memory(error);
 	return sp_info_journal_gather(info) < 0 ? out_of_memory(error) : 0;
@@ -197,7 +218,7 @@ static void print_numbers(const struct sp_info_journal *info)
 	sp_info_count("processes", (int64_t)count_processes(rec));
 	sp_info_count("threads", (int64_t)count_threads(rec));
 	sp_info_count("regions", (int64_t)rec->n_regions);
-	sp_info_count("calls", (int64_t)rec->calls);
+	sp_info_count("calls", (int64_t)(rec->calls - info->duplicates));
 	if (hz > 0)
 		sp_info_line("samples", "%s at %" PRId64 " Hz%s%s",
 			     sp_show_count(rec->samples).text, hz, event ? ", by " : "",
@@ -282,7 +303,7 @@ void sp_info_journal_write_json(const struct sp_info_journal *info, struct sp_js
 	sp_json_unsigned(json, "processes", count_processes(rec));
 	sp_json_unsigned(json, "threads", count_threads(rec));
 	sp_json_unsigned(json, "regions", rec->n_regions);
-	sp_json_unsigned(json, "calls", rec->calls);
+	sp_json_unsigned(json, "calls", rec->calls - info->duplicates);
 	sp_json_unsigned(json, "samples", rec->samples);
 	sp_info_json_stacks(json, &rec->stacks);
 	sp_info_json_count(json, "start_ns", end > start && start ? start : -1);

@@ -23,15 +23,24 @@ struct sp_info_journal {
 	} * cuts;
 	size_t n_cuts, cuts_room;
 	struct sp_idmap cut_by_key;
-	struct sp_idmap open; /* those that were open at the end, by lane << 40 | number: their cut */
+	/* Calls that were open at the end. One may end after all, before or after that was recorded. */
+	struct sp_info_open {
+		uint32_t site;
+		bool ended;
+	} * opens;
+	size_t n_opens, opens_room;
+	struct sp_idmap open_by_key; /* lane << 40 | number */
+	uint64_t duplicates;	     /* records that said the same call again */
 	uint64_t by_kind[SP_EV_MAX], events;
 	uint64_t good_bytes, bytes;
 	bool intact;
 	const char *reason;
 };
 
-/* Looks at an event of the journal. -ENOMEM. */
+/* Looks at an event of the journal; then, if there are calls that were open at the end, at all of
+ * them once more. -ENOMEM. */
 int sp_info_journal_see(struct sp_info_journal *info, const struct sp_event *event);
+void sp_info_journal_see_again(struct sp_info_journal *info, const struct sp_event *event);
 /* After the last one: what is missing, and what else must be known. -ENOMEM. */
 int sp_info_journal_gather(struct sp_info_journal *info);
 

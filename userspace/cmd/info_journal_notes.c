@@ -10,58 +10,80 @@
 #include "userspace/base/array.h"
 #include "userspace/cmd/info_journal.h"
 
-static int count_cut(struct sp_info_journal *info, uint32_t site, unsigned kind,
-		     uint32_t *ret_index)
+static int count_cut(struct sp_info_journal *info, uint32_t site, unsigned kind)
 {
 	uint64_t key = (uint64_t)site * SP_CUT_KINDS + kind;
+	uint32_t index = sp_idmap_get(&info->cut_by_key, key);
 	struct sp_info_cut *cut;
 
-	*ret_index = sp_idmap_get(&info->cut_by_key, key);
-	if (*ret_index != SP_IDMAP_NONE) {
-		info->cuts[*ret_index].count++;
+	if (index != SP_IDMAP_NONE) {
+		info->cuts[index].count++;
 		return 0;
 	}
-	*ret_index = (uint32_t)info->n_cuts;
 	cut = sp_array_add(&info->cuts, &info->n_cuts, &info->cuts_room);
 	if (!cut)
 		return -ENOMEM;
 	*cut = (struct sp_info_cut){site, kind, 1};
-	return sp_idmap_set(&info->cut_by_key, key, *ret_index);
+	return sp_idmap_set(&info->cut_by_key, key, (uint32_t)(info->n_cuts - 1));
+}
+
+static uint64_t key_of(const struct sp_ev_call *call)
+{
+	return (uint64_t)call->head.lane << 40 | (call->number & (((uint64_t)1 << 40) - 1));
+}
+
+static int add_open(struct sp_info_journal *info, const struct sp_ev_call *call)
+{
+	uint64_t key = key_of(call);
+	struct sp_info_open *open;
+
+	if (sp_idmap_get(&info->open_by_key, key) != SP_IDMAP_NONE) {
+		info->duplicates++;
+		return 0;
+	}
+	open = sp_array_add(&info->opens, &info->n_opens, &info->opens_room);
+	if (!open)
+		return -ENOMEM;
+	*open = (struct sp_info_open){.site = call->site};
+	return sp_idmap_set(&info->open_by_key, key, (uint32_t)(info->n_opens - 1));
 }
 
 int sp_info_journal_see(struct sp_info_journal *info, const struct sp_event *event)
 {
 	const struct sp_ev_call *call = (const struct sp_ev_call *)event->head;
-	uint32_t index;
-	uint64_t key;
-	int kind, r;
+	int kind;
 
 	if (event->head->type != SP_EV_call)
 		return 0;
+	if (call->head.flags & SP_CALL_OPEN_AT_END)
+		return add_open(info, call);
 	kind = sp_cut_kind(SP_CALL_FLAGS(call->head.flags));
-	if (kind < 0 && !info->open.used)
-		return 0;
-	/* A call that was open at the end may end after all: then that is what counts. */
-	key = (uint64_t)call->head.lane << 40 | (call->number & (((uint64_t)1 << 40) - 1));
-	index = sp_idmap_get(&info->open, key);
-	if (index < info->n_cuts) {
-		info->cuts[index].count--;
-		r = sp_idmap_set(&info->open, key, SP_IDMAP_NONE - 1);
-		if (r < 0)
-			return r;
-	}
-	if (kind < 0)
-		return 0;
-	r = count_cut(info, call->site, (unsigned)kind, &index);
-	if (r == 0 && call->head.flags & SP_CALL_OPEN_AT_END)
-		r = sp_idmap_set(&info->open, key, index);
-	return r;
+	return kind < 0 ? 0 : count_cut(info, call->site, (unsigned)kind);
+}
+
+void sp_info_journal_see_again(struct sp_info_journal *info, const struct sp_event *event)
+{
+	const struct sp_ev_call *call = (const struct sp_ev_call *)event->head;
+	uint32_t index;
+
+	if (event->head->type != SP_EV_call || call->head.flags & SP_CALL_OPEN_AT_END)
+		return;
+	index = sp_idmap_get(&info->open_by_key, key_of(call));
+	if (index == SP_IDMAP_NONE)
+		return;
+	info->opens[index].ended = true;
+	info->duplicates++;
 }
 
 static int gather_cuts(struct sp_info_journal *info)
 {
 	const struct sp_recording *rec = info->recording;
 
+	for (size_t i = 0; i < info->n_opens; i++)
+		if (!info->opens[i].ended &&
+		    count_cut(info, info->opens[i].site,
+			      (unsigned)sp_cut_kind(SP_CALL_OPEN_AT_END)) < 0)
+			return -ENOMEM;
 	for (size_t i = 0; i < info->n_cuts; i++) {
 		uint32_t site = sp_recording_site(rec, info->cuts[i].site);
 		const struct sp_site *is = &rec->sites[site]; /* the call made it */
@@ -71,10 +93,6 @@ static int gather_cuts(struct sp_info_journal *info)
 
 		if (!cut)
 			return -ENOMEM;
-		if (!info->cuts[i].count) {
-			info->notes.n_cuts--;
-			continue;
-		}
 		*cut = (struct sp_given_cut){
 			.region = is->name ? is->name : "?",
 			.rank = UINT32_MAX,
