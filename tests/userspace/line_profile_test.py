@@ -230,6 +230,7 @@ class LineProfile(unittest.TestCase):
 
         before = answer()
         self.assertFalse(before["stored_lines"])
+        self.assertNotIn("sp-report lines has", run(SP_REPORT, "tree", directory).stdout)
         os.unlink(program)
         after = answer()
         self.assertTrue(after["stored_lines"])
@@ -241,6 +242,11 @@ class LineProfile(unittest.TestCase):
         self.assertIn(f"{program} cannot be read", text)
         self.assertIn("found when the recording was made", text)
         self.assertIn("sum += square(u[i])", text)
+        # Callers are not stored: reports on stacks say where lines are.
+        text = run(SP_REPORT, "tree", directory).stdout
+        self.assertIn(f"{program} cannot be read", text)
+        self.assertIn("note: sp-report lines has the functions and lines of these samples", text)
+        self.assertIn("note: sp-report lines has the", run(SP_REPORT, "export", "folded", directory).stderr)
         # What the file cannot tell is not made up: it was counted for the usual lines.
         self.assertFalse(answer("--innermost")["stored_lines"])
 

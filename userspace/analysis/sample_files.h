@@ -79,6 +79,10 @@ int sp_sample_files_add(struct sp_sample_files *files, const char *path, struct 
 int sp_sample_files_read(struct sp_sample_files *files, const struct sp_sample_reader *reader,
 			 struct sp_error *error);
 
+/* Whether lines of all samples stand in the files, as they were found when these were made. False
+ * where that cannot be read. */
+bool sp_sample_files_have_lines(const struct sp_sample_files *files);
+
 bool sp_sample_files_wants(const struct sp_sample_files *files, uint32_t rank);
 
 /* The modules of one file, as the symbols number them. */
