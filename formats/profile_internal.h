@@ -82,7 +82,9 @@ int sp_profile_add_row(struct sp_profile *profile, const struct sp_row *row,
 int sp_profile_opened(struct sp_profile *profile, struct sp_error *error);
 /* Sets the info's start_time_ns from the rows' statistics unless the metadata said it. */
 void sp_profile_find_origin(struct sp_profile *profile);
-/* profile_ranks.c: the rows of a rank, ascending; valid until free. */
+/* profile_ranks.c: where a rank is in the list of ranks; if it is not there, where it would be. */
+uint32_t sp_profile_rank_index(const struct sp_profile *profile, uint32_t rank);
+/* The rows of a rank, ascending; valid until free. */
 int sp_profile_rows_of_rank(struct sp_profile *profile, uint32_t rank, const uint32_t **ret_rows,
 			    uint32_t *ret_n, struct sp_error *error);
 /* Fills the wanted columns of @n calls with what they are in a file that does not have them. */

@@ -22,19 +22,9 @@
 uint32_t sp_merge_rank(const struct sp_merge_part *part, uint32_t rank)
 {
 	const struct sp_profile *profile = part->profile;
-	uint32_t low = 0, high = part->ranks ? profile->info.n_ranks : 0;
+	uint32_t at = part->ranks ? sp_profile_rank_index(profile, rank) : profile->info.n_ranks;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (profile->ranks[middle] == rank)
-			return part->ranks[middle];
-		if (profile->ranks[middle] < rank)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return rank;
+	return at < profile->info.n_ranks && profile->ranks[at] == rank ? part->ranks[at] : rank;
 }
 
 uint32_t sp_merge_region(const struct sp_merge_part *part, uint32_t region)

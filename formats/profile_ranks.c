@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * profile_ranks.c - which rows a rank has.
+ * profile_ranks.c - where a rank is in the list of ranks, and which rows it has.
  *
  * Invariant: the index is made once, when first asked for, after the last row was added.
  */
@@ -8,7 +8,7 @@
 
 #include "formats/profile_internal.h"
 
-static uint32_t rank_index(const struct sp_profile *profile, uint32_t rank)
+uint32_t sp_profile_rank_index(const struct sp_profile *profile, uint32_t rank)
 {
 	uint32_t low = 0, high = profile->info.n_ranks;
 
@@ -36,11 +36,11 @@ static int index_ranks(struct sp_profile *profile)
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < profile->info.n_rows; i++)
-		first[rank_index(profile, profile->rows[i].rank) + 2]++;
+		first[sp_profile_rank_index(profile, profile->rows[i].rank) + 2]++;
 	for (uint32_t i = 2; i < n + 2; i++)
 		first[i] += first[i - 1];
 	for (uint32_t i = 0; i < profile->info.n_rows; i++)
-		rows[first[rank_index(profile, profile->rows[i].rank) + 1]++] = i;
+		rows[first[sp_profile_rank_index(profile, profile->rows[i].rank) + 1]++] = i;
 	profile->rank_first = first;
 	profile->rank_rows = rows;
 	return 0;
@@ -49,7 +49,7 @@ static int index_ranks(struct sp_profile *profile)
 int sp_profile_rows_of_rank(struct sp_profile *profile, uint32_t rank, const uint32_t **ret_rows,
 			    uint32_t *ret_n, struct sp_error *error)
 {
-	uint32_t index = rank_index(profile, rank);
+	uint32_t index = sp_profile_rank_index(profile, rank);
 
 	if (!profile->rank_rows && index_ranks(profile))
 		return sp_error_set(error, -ENOMEM, 0, "no memory");

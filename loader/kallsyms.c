@@ -22,6 +22,7 @@
 #include "loader/without.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/base/search.h"
 
 #define SLOTS (2 * SP_KALLSYMS_ADDRESSES) /* a power of two */
 #define LONGEST (256u << 10) /* bytes of a function; the longest known have some 50 KiB */
@@ -260,17 +261,9 @@ static bool is_better(const struct symbol *symbol, const struct symbol *than)
 static int offer_symbol(void *arg, const struct symbol *symbol)
 {
 	struct search *search = arg;
-	size_t low = 0, high = search->n;
-
 	/* The first address that is not below it. */
-	while (low < high) {
-		size_t middle = (low + high) / 2;
+	size_t low = sp_search(search->n, i, search->hits[i].address < symbol->address);
 
-		if (search->hits[middle].address < symbol->address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low < search->n && is_better(symbol, &search->hits[low].start))
 		search->hits[low].start = *symbol;
 	if (low && symbol->address < search->hits[low - 1].next)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "userspace/base/cleanup.h"
+#include "userspace/base/search.h"
 
 #define LOOKS 8 /* a fork bomb would keep us here for ever */
 
@@ -129,17 +130,7 @@ static bool has(const struct ids *sorted, pid_t pid)
 /* First node of a parent, or count. */
 static size_t lower_bound(const struct node *nodes, size_t count, pid_t parent)
 {
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (nodes[middle].parent < parent)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sp_search(count, i, nodes[i].parent < parent);
 }
 
 /* Adds to @found what one look at /proc shows below @pid and below what was found before. @known is

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "loader/unwind_scan.h"
+#include "userspace/base/search.h"
 
 #define MAX_OFFSET (1 << 30)
 
@@ -22,17 +23,7 @@ void sp_unwind_table_clear(struct sp_unwind_table *table)
 
 ptrdiff_t sp_unwind_table_find(const struct sp_unwind_table *table, uint64_t address)
 {
-	size_t low = 0, high = table->rows;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (table->pc[middle] <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return (ptrdiff_t)low - 1;
+	return (ptrdiff_t)sp_search(table->rows, i, table->pc[i] <= address) - 1;
 }
 
 static bool is_empty(const struct sp_unwind_rule *rule)

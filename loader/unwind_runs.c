@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/base/search.h"
+
 struct run {
 	uint64_t first, count;
 	uint64_t open; /* ns; of closed ones */
@@ -66,16 +68,8 @@ static int may_join(const struct sp_unwind_runs *r, const struct run *a, const s
 static void free_now(struct sp_unwind_runs *r, struct run run)
 {
 	struct list *list = &r->free;
-	size_t low = 0, high = list->count;
+	size_t low = sp_search(list->count, i, list->runs[i].first < run.first);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (list->runs[middle].first < run.first)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low < list->count && may_join(r, &run, &list->runs[low])) {
 		list->runs[low].first = run.first;
 		list->runs[low].count += run.count;

@@ -15,6 +15,7 @@
 
 #include "loader/unwind_ranges.h"
 #include "loader/unwind_runs.h"
+#include "userspace/base/search.h"
 
 #define BUCKETS 1024
 /* Ranges that the changes of one space may keep closed at a time. */
@@ -196,17 +197,7 @@ static int make_room(struct space *space, size_t more)
 /* The first piece that ends behind the address. */
 static size_t first_behind(const struct space *space, uint64_t address)
 {
-	size_t low = 0, high = space->count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (space->pieces[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sp_search(space->count, i, space->pieces[i].end <= address);
 }
 
 static void insert(struct space *space, size_t at, struct sp_unwind_piece piece)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "userspace/base/array.h"
+#include "userspace/base/search.h"
 
 int sp_unwind_fdes_add(struct sp_unwind_fdes *fdes, const struct sp_unwind_fde *fde,
 		       struct sp_error *err)
@@ -113,16 +114,8 @@ void sp_unwind_fdes_keep_in_gaps(struct sp_unwind_fdes *fdes, const struct sp_un
 
 bool sp_unwind_fdes_are_away(const struct sp_unwind_fdes *fdes, uint64_t start, uint64_t end)
 {
-	size_t low = 0, high = fdes->count;
+	size_t low = sp_search(fdes->count, i, fdes->at[i].end <= start);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (fdes->at[middle].end <= start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low == fdes->count || fdes->at[low].from >= end;
 }
 

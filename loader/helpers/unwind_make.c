@@ -28,6 +28,7 @@
 #include "loader/helpers/unwind_functions.h"
 #include "loader/helpers/unwind_rows.h"
 #include "userspace/base/array.h"
+#include "userspace/base/search.h"
 
 #define MAX_CIES (1u << 20)
 /* Of functions without call frame information. OpenBLAS has 2,355 with 11 MB. */
@@ -87,18 +88,11 @@ static int add_cie(struct maker *m, struct cies *cies, uint64_t offset, const Dw
 
 static const struct sp_cfi_cie *find_cie(struct cies *cies, uint64_t offset)
 {
-	size_t low = 0, high = cies->count;
+	size_t low;
 
 	if (cies->last < cies->count && cies->at[cies->last].offset == offset)
 		return &cies->at[cies->last].cfi;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (cies->at[middle].offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = sp_search(cies->count, i, cies->at[i].offset < offset);
 	if (low == cies->count || cies->at[low].offset != offset)
 		return NULL;
 	cies->last = low;

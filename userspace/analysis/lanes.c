@@ -10,6 +10,7 @@
 
 #include "userspace/base/cleanup.h"
 #include "userspace/base/idmap.h"
+#include "userspace/base/search.h"
 
 #define CHUNK 65536
 
@@ -43,19 +44,11 @@ static int out_of_memory(struct sp_error *error)
 /* NULL if the profile does not list it. */
 static struct lane_rank *find_rank(const struct lanes *lanes, uint32_t rank)
 {
-	uint32_t low = 0, high = lanes->info->n_ranks;
+	uint32_t n = lanes->info->n_ranks;
+	size_t at = sp_search(n, i, sp_profile_rank(lanes->profile, (uint32_t)i) < rank);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (sp_profile_rank(lanes->profile, middle) < rank)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < lanes->info->n_ranks && sp_profile_rank(lanes->profile, low) == rank
-		       ? &lanes->ranks[low]
-		       : NULL;
+	return at < n && sp_profile_rank(lanes->profile, (uint32_t)at) == rank ? &lanes->ranks[at]
+									       : NULL;
 }
 
 /* ---- runs ---- */

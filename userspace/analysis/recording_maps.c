@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "userspace/base/cleanup.h"
+#include "userspace/base/search.h"
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 #define MAX_FORKS 64 /* generations that a look-up follows */
@@ -53,16 +54,9 @@ static int by_file(const void *a, const void *b, void *images)
 static uint32_t find_image(const struct sp_recording *rec, const uint32_t *order, uint64_t device,
 			   uint64_t inode)
 {
-	size_t low = 0, high = rec->n_images;
+	size_t low = sp_search(rec->n_images, i,
+			       compare_files(&rec->images[order[i]], device, inode) <= 0);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (compare_files(&rec->images[order[middle]], device, inode) <= 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low || !inode || compare_files(&rec->images[order[low - 1]], device, inode))
 		return SP_NONE;
 	return order[low - 1];
@@ -70,17 +64,7 @@ static uint32_t find_image(const struct sp_recording *rec, const uint32_t *order
 
 static size_t first_segment(const struct sp_recording *rec, uint32_t image)
 {
-	size_t low = 0, high = rec->n_segments;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (rec->segments[middle].image < image)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sp_search(rec->n_segments, i, rec->segments[i].image < image);
 }
 
 /* Run-time address minus link-time address. Without the file's segments, as if offsets were
@@ -140,17 +124,9 @@ static uint32_t find_own(const struct sp_recording *rec, const struct sp_process
 			 uint64_t ip, uint64_t time)
 {
 	const struct sp_map *maps = rec->maps + process->first_map;
-	size_t low = 0, high = process->map_count;
+	size_t low = sp_search(process->map_count, i, maps[i].start <= ip);
 	uint32_t before = SP_NONE, after = SP_NONE;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (maps[middle].start <= ip)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	while (low-- > 0 && maps[low].reach > ip) {
 		uint32_t index = (uint32_t)(process->first_map + low);
 

@@ -8,6 +8,7 @@
 
 #include "userspace/analysis/recording_events.h"
 #include "userspace/base/array.h"
+#include "userspace/base/search.h"
 
 int sp_recording_add_kernel_symbol(struct sp_recording *rec, const struct sp_event *event)
 {
@@ -71,16 +72,8 @@ void sp_recording_sort_kernel_symbols(struct sp_recording *rec)
 
 uint32_t sp_recording_find_kernel_symbol(const struct sp_recording *rec, uint64_t address)
 {
-	size_t low = 0, high = rec->n_kernel_symbols;
+	size_t low = sp_search(rec->n_kernel_symbols, i, rec->kernel_symbols[i].address <= address);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (rec->kernel_symbols[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low)
 		return SP_NONE;
 	low--;

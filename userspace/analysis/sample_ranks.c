@@ -10,6 +10,7 @@
 
 #include "formats/util.h"
 #include "userspace/base/array.h"
+#include "userspace/base/search.h"
 
 void sp_sample_ranks_done(struct sp_sample_ranks *ranks)
 {
@@ -19,17 +20,7 @@ void sp_sample_ranks_done(struct sp_sample_ranks *ranks)
 
 static size_t find(const struct sp_sample_ranks *ranks, uint32_t rank)
 {
-	size_t low = 0, high = ranks->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (ranks->items[middle].rank < rank)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sp_search(ranks->n, i, ranks->items[i].rank < rank);
 }
 
 int sp_sample_ranks_add(struct sp_sample_ranks *ranks, uint32_t rank, uint64_t samples,

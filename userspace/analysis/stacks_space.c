@@ -12,6 +12,7 @@
 
 #include "userspace/analysis/stacks_private.h"
 #include "userspace/base/array.h"
+#include "userspace/base/search.h"
 
 #define EPOCH_BITS 28 /* changes of mappings that are told apart */
 #define MAX_OVER 1024 /* mappings looked at for an address */
@@ -134,16 +135,8 @@ static uint32_t find_module(const struct sp_stacks_process *process, uint64_t ad
 			    uint64_t time)
 {
 	const struct sp_stacks_mapping *best = NULL;
-	size_t low = 0, high = process->n;
+	size_t low = sp_search(process->n, i, process->mappings[i].start <= address);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (process->mappings[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (int steps = 0; low-- > 0 && process->mappings[low].reach > address && steps < MAX_OVER;
 	     steps++) {
 		const struct sp_stacks_mapping *mapping = &process->mappings[low];
@@ -192,17 +185,9 @@ static const struct sp_stacks_kernel *find_kernel(const struct sp_stacks_spaces 
 						  uint32_t rank, uint64_t address)
 {
 	struct sp_stacks_kernel key = {.rank = rank, .address = address};
-	size_t low = 0, high = spaces->n_kernel;
+	size_t low = sp_search(spaces->n_kernel, i, compare_kernel(&spaces->kernel[i], &key) <= 0);
 	const struct sp_stacks_kernel *found;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (compare_kernel(&spaces->kernel[middle], &key) <= 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	found = low ? &spaces->kernel[low - 1] : NULL;
 	if (found && found->rank == rank && (!found->end || address < found->end) && found->name[0])
 		return found;
@@ -214,17 +199,7 @@ static const struct sp_stacks_kernel *find_kernel(const struct sp_stacks_spaces 
 /* How many changes of a process's mappings there were before a time. */
 static size_t epoch_of(const struct sp_stacks_process *process, uint64_t time)
 {
-	size_t low = 0, high = process->n_changes;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (process->changes[middle] <= time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sp_search(process->n_changes, i, process->changes[i] <= time);
 }
 
 /* A sample's process: its thread's, else its module's, else any. */

@@ -12,19 +12,12 @@
 
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/base/search.h"
 
 static struct sp_export_part *find_part(struct sp_export_parts *parts, uint32_t rank)
 {
-	size_t low = 0, high = parts->n;
+	size_t low = sp_search(parts->n, i, parts->items[i].rank < rank);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (parts->items[middle].rank < rank)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < parts->n && parts->items[low].rank == rank ? &parts->items[low] : NULL;
 }
 

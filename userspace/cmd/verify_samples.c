@@ -7,6 +7,7 @@
 
 #include "formats/wire.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/base/search.h"
 #include "userspace/cmd/verify.h"
 
 enum {
@@ -43,19 +44,10 @@ static int verify_sample(struct sp_verdict *verdict, const struct references *to
 static void verify_rank(struct sp_verdict *verdict, struct sp_profile *profile, uint32_t rank,
 			uint64_t index)
 {
-	uint32_t low = 0, high = sp_profile_info(profile)->n_ranks;
+	uint32_t n = sp_profile_info(profile)->n_ranks;
+	size_t at = sp_search(n, i, sp_profile_rank(profile, (uint32_t)i) < rank);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2, seen = sp_profile_rank(profile, middle);
-
-		if (seen == rank)
-			return;
-		if (seen < rank)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (sp_profile_info(profile)->n_ranks)
+	if (n && (at == n || sp_profile_rank(profile, (uint32_t)at) != rank))
 		sp_verdict_warn(verdict, SP_FIND_SAMPLE_RANK, "sample %" PRIu64, index);
 }
 
