@@ -14,6 +14,7 @@
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/pool.h"
+#include "userspace/base/text.h"
 #include "userspace/base/units.h"
 
 #define MOST 3 /* places that a sentence names */
@@ -53,11 +54,10 @@ void sp_cuts_free(struct sp_cuts *cuts)
 /* A place in words, without directories. To free(). */
 static char *tell_place(const char *region, const char *file, int64_t line)
 {
-	const char *slash = strrchr(file, '/');
 	char *text;
-	int n = file[0] && line > 0 ? asprintf(&text, "%s at %s:%" PRId64, region,
-					       slash ? slash + 1 : file, line)
-				    : asprintf(&text, "%s", region);
+	int n = file[0] && line > 0
+			? asprintf(&text, "%s at %s:%" PRId64, region, sp_base_name(file), line)
+			: asprintf(&text, "%s", region);
 
 	return n < 0 ? NULL : text;
 }

@@ -15,6 +15,7 @@
 #include "userspace/analysis/find.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/idmap.h"
+#include "userspace/base/text.h"
 
 enum { TOLD = 8 }; /* moved files that all are told of; of the rest the number */
 
@@ -242,12 +243,9 @@ static int claim(struct settling *all, struct sp_idmap *map, size_t index)
 /* "dir/heat_rank00000.h5" and "dir/spt/heat_rank00000.spt" are of one name. */
 static bool has_name_of(const struct sp_found_file *file, const struct sp_found_file *other)
 {
-	const char *a = strrchr(file->path, '/'), *b = strrchr(other->path, '/');
-	const char *dot;
+	const char *a = sp_base_name(file->path), *b = sp_base_name(other->path);
+	const char *dot = strrchr(a, '.');
 
-	a = a ? a + 1 : file->path;
-	b = b ? b + 1 : other->path;
-	dot = strrchr(a, '.');
 	return dot && !strncmp(a, b, (size_t)(dot - a) + 1) && !strchr(b + (dot - a) + 1, '.');
 }
 

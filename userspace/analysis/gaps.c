@@ -12,6 +12,7 @@
 
 #include "formats/util.h"
 #include "userspace/base/array.h"
+#include "userspace/base/text.h"
 #include "userspace/base/units.h"
 
 #define MOST_SPANS 64 /* more of them are joined: a gap never becomes less by that */
@@ -87,11 +88,9 @@ static void name_thread(const struct sp_gap *gap, char *out, size_t room)
 
 static void name_region(const struct sp_gap *gap, char *out, size_t room)
 {
-	const char *slash = gap->source ? strrchr(gap->source, '/') : NULL;
-
 	if (gap->region && gap->source)
 		snprintf(out, room, "%.100s at %.40s:%" PRId64, gap->region,
-			 slash ? slash + 1 : gap->source, gap->line);
+			 sp_base_name(gap->source), gap->line);
 	else if (gap->region)
 		snprintf(out, room, "%s", gap->region);
 }

@@ -10,17 +10,11 @@
 #include <string.h>
 
 #include "userspace/base/cleanup.h"
+#include "userspace/base/text.h"
 
 static bool begins(const char *text, const char *with)
 {
 	return !strncmp(text, with, strlen(with));
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 /* "sp_gate_v1", "sp_begin_stub_v1.part.0", "sp_scope_v1::~sp_scope_v1()". A user may well have an
@@ -68,7 +62,7 @@ bool sp_is_probe(const struct sp_frame *frame, const char *module)
 		if (!strcmp(frame->function, names[i]))
 			return true;
 	for (size_t i = 0; i < sp_array_size(files) && begins(frame->function, "sp_"); i++)
-		if (!strcmp(base_name(frame->file), files[i]))
+		if (!strcmp(sp_base_name(frame->file), files[i]))
 			return true;
 	return false;
 }

@@ -14,6 +14,7 @@
 #include "userspace/analysis/stacks_private.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/base/text.h"
 
 /* ---- order ---- */
 
@@ -122,19 +123,12 @@ static int add_function(struct sp_stacks *stacks, const struct sp_stack_function
 	return 0;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 /* "[libfoo.so]"; "[vdso]" is that already. */
 static int name_module(struct sp_stacks *stacks, const struct sp_symbols_module *module,
 		       struct sp_stack_function *ret_function)
 {
 	sp_cleanup(sp_freep) char *name = NULL;
-	const char *base = base_name(module->path);
+	const char *base = sp_base_name(module->path);
 
 	*ret_function = (struct sp_stack_function){
 		.raw = "", .module = module->path, .kind = SP_STACK_NO_NAME};

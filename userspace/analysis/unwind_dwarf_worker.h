@@ -3,8 +3,8 @@
  * unwind_dwarf_worker.h - what the parts of the unwinder by libdw share; for unwind_dwarf*.c only.
  *
  * unwind_dwarf.c runs children and checks what they answer; unwind_dwarf_walk.c walks stacks in the
- * child; unwind_dwarf_space.c knows which files are mapped where, unwind_dwarf_file.c whether a
- * file is the one that ran.
+ * child, from where unwind_dwarf_begin.c says; unwind_dwarf_space.c knows which files are mapped
+ * where, unwind_dwarf_file.c whether a file is the one that ran.
  */
 #ifndef SP_ANALYSIS_UNWIND_DWARF_WORKER_H
 #define SP_ANALYSIS_UNWIND_DWARF_WORKER_H

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Decodes one code point of the @bytes at @text: its length in bytes, or 0 if it is not UTF-8. */
 size_t sp_text_decode(const char *text, size_t bytes, uint32_t *ret_code_point);
@@ -31,6 +32,14 @@ size_t sp_text_width(const char *text);
 size_t sp_text_fit(const char *text, size_t columns);
 /* Writes the safe form of @text. */
 void sp_text_print(FILE *out, const char *text);
+
+/* What follows the last slash; all, where nothing does. */
+static inline const char *sp_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
 
 /* Edits that make one word of the other (insert, delete, replace, swap neighbours), for "did you
  * mean". Words longer than 63 bytes are never near: returns a large number. */

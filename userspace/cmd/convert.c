@@ -15,7 +15,6 @@
 #include <time.h>
 
 #include "formats/codec.h"
-#include "formats/h5_write.h"
 #include "formats/util.h"
 #include "formats/wire.h"
 #include "userspace/base/cleanup.h"
@@ -23,20 +22,6 @@
 #include "userspace/export/write_rows.h"
 
 #define SHOW_NS 100000000 /* between two states of the progress */
-
-int sp_convert_parse_compress(const char *text, unsigned int *ret_gzip)
-{
-	uint64_t level;
-
-	if (!strcmp(text, "none"))
-		level = 0;
-	else if (!strcmp(text, "auto"))
-		level = SP_H5_GZIP_AUTO;
-	else if (sp_parse_count(text, 1, 9, &level) < 0)
-		return -EINVAL;
-	*ret_gzip = (unsigned int)level;
-	return 0;
-}
 
 /* A run of thousands of ranks has as many files. */
 static void allow_many_files(void)
@@ -59,14 +44,14 @@ static void say_notes(const struct sp_found *found)
 	}
 }
 
-int sp_convert_open(struct sp_convert *convert, char *const *paths, size_t n)
+int sp_convert_open(struct sp_convert *convert)
 {
 	struct sp_found *found = &convert->found;
 	int r = 0;
 
 	allow_many_files();
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = sp_found_add(found, paths[i]);
+	for (size_t i = 0; r == 0 && i < convert->n_inputs; i++)
+		r = sp_found_add(found, convert->inputs[i]);
 	if (r == 0)
 		r = sp_found_open(found);
 	if (r == 0) {
@@ -86,6 +71,8 @@ void sp_convert_free(struct sp_convert *convert)
 	sp_profile_free(convert->profile);
 	convert->profile = NULL;
 	sp_found_free(&convert->found);
+	free(convert->inputs);
+	convert->inputs = NULL;
 }
 
 /* ---- outputs ---- */

@@ -1,29 +1,48 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * convert.h - what import and export share: finding and merging the inputs, looking at the outputs
- * before anything is written, progress, and what is said at the end. Each function that fails has
- * said why.
+ * convert.h - what import and export share: options, finding and merging the inputs, looking at the
+ * outputs before anything is written, progress, and what is said at the end. Each function that
+ * fails has said why.
  */
 #ifndef SP_CMD_CONVERT_H
 #define SP_CMD_CONVERT_H
 
 #include "userspace/analysis/find.h"
+#include "userspace/base/cli.h"
 #include "userspace/export/write.h"
 
 struct sp_convert {
 	struct sp_found found;
 	struct sp_profile *profile; /* all of them together */
+	/* From the command line. */
+	char **inputs;
+	size_t n_inputs, inputs_room;
+	const char *output;
 	bool force;
 	struct sp_write_options write;
+
 	uint64_t shown_ns; /* when the progress was shown last */
 	const char *doing; /* shown with it */
 };
 
-/* "none", "auto" or a level: 0 or -EINVAL. */
-int sp_convert_parse_compress(const char *text, unsigned int *ret_gzip);
+/* "none", "auto" or a level. 0, or the exit status after saying what is wrong; so the next. */
+int sp_convert_parse_compress(const struct sp_cli *cli, const char *text, unsigned int *ret_gzip);
+
+/* The keys of the options that both have; those with a letter are 'o', 'q' and 'v'. */
+enum sp_convert_key {
+	SP_KEY_LABEL = 0x900,
+	SP_KEY_RENUMBER,
+	SP_KEY_COMPRESS,
+	SP_KEY_SCHEMA,
+	SP_KEY_FORCE,
+	SP_KEY_NO_SYNC,
+};
+
+/* Takes one of these options, or an operand, and leaves others alone. */
+int sp_convert_take(struct sp_convert *convert, const struct sp_cli *cli, int key, const char *arg);
 
 /* Finds, opens and merges the inputs, and says what is to be known of them. */
-int sp_convert_open(struct sp_convert *convert, char *const *paths, size_t n);
+int sp_convert_open(struct sp_convert *convert);
 /* Refuses an output that is there already, that is a directory, that is one of the inputs, or whose
  * directory is not there. */
 int sp_convert_check_output(const struct sp_convert *convert, const char *path);

@@ -13,6 +13,7 @@
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/search.h"
+#include "userspace/base/text.h"
 
 static struct sp_export_part *find_part(struct sp_export_parts *parts, uint32_t rank)
 {
@@ -83,8 +84,8 @@ static int find_samples(struct sp_export_parts *parts, struct sp_profile *profil
 /* The first input's name without directory, suffix and rank; to free(). */
 static char *default_prefix(const struct sp_found *found)
 {
-	const char *path = found->files[0].path, *slash = strrchr(path, '/');
-	char *name = strdup(slash ? slash + 1 : path), *dot = name ? strrchr(name, '.') : NULL;
+	char *name = strdup(sp_base_name(found->files[0].path)),
+	     *dot = name ? strrchr(name, '.') : NULL;
 	char *rank;
 
 	if (dot && dot > name)

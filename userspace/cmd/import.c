@@ -11,29 +11,23 @@
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/cli.h"
+#include "userspace/base/text.h"
 #include "userspace/base/units.h"
 #include "userspace/cmd/command.h"
 #include "userspace/cmd/convert.h"
 
-enum key {
-	KEY_LABEL = 256,
-	KEY_RENUMBER,
-	KEY_COMPRESS,
-	KEY_SCHEMA,
-	KEY_FORCE,
-	KEY_NO_SYNC,
-};
-
 static const struct sp_option options[] = {
 	{"output", 'o', "FILE", "the HDF5 profile to write"},
-	{"label", KEY_LABEL, "TEXT", "name of the run; default: the inputs', or the output's name"},
-	{"renumber", KEY_RENUMBER, NULL, "give inputs whose rank is taken new ranks"},
-	{"compress", KEY_COMPRESS, "LEVEL", "none, auto, or 1 (fast) to 9 (small); default: auto"},
-	{"schema", KEY_SCHEMA, "NUMBER", "schema of the file, 2 or 3; default: 3"},
-	{"force", KEY_FORCE, NULL, "replace the output if it exists"},
+	{"label", SP_KEY_LABEL, "TEXT",
+	 "name of the run; default: the inputs', or the output's name"},
+	{"renumber", SP_KEY_RENUMBER, NULL, "give inputs whose rank is taken new ranks"},
+	{"compress", SP_KEY_COMPRESS, "LEVEL",
+	 "none, auto, or 1 (fast) to 9 (small); default: auto"},
+	{"schema", SP_KEY_SCHEMA, "NUMBER", "schema of the file, 2 or 3; default: 3"},
+	{"force", SP_KEY_FORCE, NULL, "replace the output if it exists"},
 	{"quiet", 'q', NULL, "only errors and warnings"},
 	{"verbose", 'v', NULL, "tell all that was left out"},
-	{"no-sync", KEY_NO_SYNC, NULL, NULL},
+	{"no-sync", SP_KEY_NO_SYNC, NULL, NULL},
 	{0},
 };
 
@@ -47,55 +41,6 @@ static const struct sp_cli cli = {
 	.options = options,
 	.flags = SP_CLI_PERMUTE,
 };
-
-struct import {
-	struct sp_convert convert;
-	const char *output;
-	char **inputs;
-	size_t n_inputs, inputs_room;
-};
-
-static int parse_option(struct import *import, int key, const char *arg)
-{
-	struct sp_write_options *write = &import->convert.write;
-	uint64_t number;
-
-	switch (key) {
-	case 'o':
-		import->output = arg;
-		break;
-	case KEY_LABEL:
-		write->label = arg;
-		break;
-	case KEY_RENUMBER:
-		import->convert.found.renumber = true;
-		break;
-	case KEY_COMPRESS:
-		if (sp_convert_parse_compress(arg, &write->gzip) < 0)
-			return sp_cli_usage_error(
-				&cli, "'%s' is neither none, auto nor a level from 1 to 9", arg);
-		break;
-	case KEY_SCHEMA:
-		if (sp_parse_count(arg, 2, 3, &number) < 0)
-			return sp_cli_usage_error(&cli, "'%s' is no schema: 2 or 3", arg);
-		write->schema = (int)number;
-		break;
-	case KEY_FORCE:
-		import->convert.force = true;
-		write->output_flags |= SP_OUTPUT_REPLACE;
-		break;
-	case KEY_NO_SYNC:
-		write->output_flags |= SP_OUTPUT_NO_SYNC;
-		break;
-	case 'q':
-		sp_log_init("sp-report", SP_LOG_QUIET);
-		break;
-	case 'v':
-		sp_log_init("sp-report", SP_LOG_VERBOSE);
-		break;
-	}
-	return -1;
-}
 
 /* What the name of the output says must be what import makes. */
 static int check_name(const char *output)
@@ -122,42 +67,31 @@ static int check_name(const char *output)
 }
 
 /* -1 to go on, else the exit status. */
-static int parse(int argc, char **argv, struct import *import)
+static int parse(int argc, char **argv, struct sp_convert *convert)
 {
 	struct sp_cli_parser parser = sp_cli_parse(&cli, argc, argv);
 	const char *arg;
-	int key, status = -1;
+	int key, status = 0;
 
-	import->convert.write.gzip = SP_H5_GZIP_AUTO;
-	while (status < 0 && (key = sp_cli_next(&parser, &arg)) != SP_CLI_END) {
+	convert->write.gzip = SP_H5_GZIP_AUTO;
+	while (status == 0 && (key = sp_cli_next(&parser, &arg)) != SP_CLI_END) {
 		if (key < 0)
 			return sp_cli_status(key);
-		if (key == SP_CLI_OPERAND) {
-			char **input = sp_array_add(&import->inputs, &import->n_inputs,
-						    &import->inputs_room);
-
-			if (!input) {
-				sp_log_error("out of memory");
-				return 1;
-			}
-			*input = (char *)arg;
-		} else {
-			status = parse_option(import, key, arg);
-		}
+		status = sp_convert_take(convert, &cli, key, arg);
 	}
-	if (status >= 0)
+	if (status)
 		return status;
-	if (!import->n_inputs)
+	if (!convert->n_inputs)
 		return sp_cli_usage_error(&cli, "no file or directory is given");
-	if (!import->output || !*import->output)
+	if (!convert->output || !*convert->output)
 		return sp_cli_usage_error(&cli, "no output is given; name it with -o FILE");
-	return check_name(import->output);
+	return check_name(convert->output);
 }
 
 /* As scope-profiler has it: "dir/heat.h5" is "heat". To free(). */
 static char *stem(const char *path)
 {
-	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	const char *name = sp_base_name(path);
 	const char *dot = strrchr(name, '.');
 
 	return dot && dot > name && dot[1] ? strndup(name, (size_t)(dot - name)) : strdup(name);
@@ -180,15 +114,15 @@ static const char *find_label(const struct sp_found *found)
 	return NULL;
 }
 
-static void say_result(struct import *import)
+static void say_result(struct sp_convert *convert)
 {
-	const struct sp_profile_info *info = sp_profile_info(import->convert.profile);
-	uint32_t ranks = sp_convert_count_ranks(import->convert.profile, true);
+	const struct sp_profile_info *info = sp_profile_info(convert->profile);
+	uint32_t ranks = sp_convert_count_ranks(convert->profile, true);
 	struct stat st = {0};
 
-	sp_convert_say_losses(&import->convert);
-	stat(import->output, &st);
-	sp_log_info("%s: %s rank%s, %s region%s, %s call%s, %s sample%s, %s", import->output,
+	sp_convert_say_losses(convert);
+	stat(convert->output, &st);
+	sp_log_info("%s: %s rank%s, %s region%s, %s call%s, %s sample%s, %s", convert->output,
 		    sp_show_count(ranks).text, sp_plural(ranks),
 		    sp_show_count(info->n_regions).text, sp_plural(info->n_regions),
 		    sp_show_count(info->n_calls).text, sp_plural(info->n_calls),
@@ -196,19 +130,17 @@ static void say_result(struct import *import)
 		    sp_show_size((double)st.st_size).text);
 }
 
-static int run(struct import *import)
+static int run(struct sp_convert *convert)
 {
-	struct sp_convert *convert = &import->convert;
 	sp_cleanup(sp_freep) char *name = NULL;
 	struct sp_error error = {0};
 	const char *label;
 	int r;
 
-	if (sp_convert_check_output(convert, import->output) < 0 ||
-	    sp_convert_open(convert, import->inputs, import->n_inputs) < 0 ||
-	    sp_convert_check_output(convert, import->output) < 0)
+	if (sp_convert_check_output(convert, convert->output) < 0 || sp_convert_open(convert) < 0 ||
+	    sp_convert_check_output(convert, convert->output) < 0)
 		return 1;
-	name = stem(import->output);
+	name = stem(convert->output);
 	label = find_label(&convert->found);
 	if (!name) {
 		sp_log_error("out of memory");
@@ -226,24 +158,23 @@ static int run(struct import *import)
 	convert->write.n_defaults = 3;
 	convert->write.written_by = "sp-report import " SP_VERSION;
 	sp_convert_begin(convert, "importing");
-	r = sp_write_h5(convert->profile, import->output, &convert->write, &error);
+	r = sp_write_h5(convert->profile, convert->output, &convert->write, &error);
 	if (r < 0) {
-		sp_convert_say_failure(import->output, r, &error);
+		sp_convert_say_failure(convert->output, r, &error);
 		return 1;
 	}
 	sp_log_status_clear();
-	say_result(import);
+	say_result(convert);
 	return 0;
 }
 
 int sp_cmd_import(int argc, char **argv)
 {
-	struct import import = {0};
-	int status = parse(argc, argv, &import);
+	struct sp_convert convert = {0};
+	int status = parse(argc, argv, &convert);
 
 	if (status < 0)
-		status = run(&import);
-	sp_convert_free(&import.convert);
-	free(import.inputs);
+		status = run(&convert);
+	sp_convert_free(&convert);
 	return status;
 }

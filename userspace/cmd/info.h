@@ -27,6 +27,9 @@ void sp_info_print(const struct sp_info *info, const struct sp_inputs *inputs);
 void sp_info_write_json(const struct sp_info *info, const struct sp_inputs *inputs,
 			struct sp_json *json);
 
+/* Whether the file would say if it had samples. */
+bool sp_info_knows_samples(const struct sp_given *input);
+
 /* "title        text": text is made safe for terminals; NULL is "unknown". */
 void sp_info_line(const char *title, const char *format, ...) SP_PRINTF(2, 3);
 /* How stacks were recorded (a mode of --stacks, NULL unknown), and how complete they are. Nothing

@@ -20,13 +20,6 @@ static bool is_probe(const struct sp_lines_row *row)
 	return sp_is_probe(&frame, row->module);
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 /* The function, and where its line is unknown also whose it is. */
 static char *name_of(const struct sp_lines_row *row, size_t columns)
 {
@@ -39,7 +32,7 @@ static char *name_of(const struct sp_lines_row *row, size_t columns)
 	name = columns == SP_LINES_WHOLE ? strdup(row->function) : sp_name_shorten(row->function);
 	if (!name || !row->module)
 		return name ? sp_text_escape(name) : NULL;
-	if (asprintf(&text, bracketed ? "%s %s" : "%s [%s]", name, base_name(row->module)) < 0) {
+	if (asprintf(&text, bracketed ? "%s %s" : "%s [%s]", name, sp_base_name(row->module)) < 0) {
 		text = NULL;
 		return NULL;
 	}

@@ -54,13 +54,6 @@ static struct style find_style(void)
 	return style;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 /* ---- what to know before reading the tables ---- */
 
 static void note_kernel(const struct sp_sample_files *files, FILE *out)
@@ -104,14 +97,14 @@ static void note_sources(const struct sp_lines_view *view)
 static char *show_place(const struct sp_lines_folded *rows, size_t n_rows, size_t row)
 {
 	const struct sp_lines_row *this = rows[row].row;
-	const char *name = this ? base_name(this->file) : NULL;
+	const char *name = this ? sp_base_name(this->file) : NULL;
 	sp_cleanup(sp_freep) char *text = NULL;
 
 	if (!this)
 		return strdup("-");
 	for (size_t i = 0; i < n_rows; i++)
 		if (rows[i].row && strcmp(rows[i].row->file, this->file) &&
-		    !strcmp(base_name(rows[i].row->file), name)) {
+		    !strcmp(sp_base_name(rows[i].row->file), name)) {
 			while (name > this->file && name[-1] == '/')
 				name--;
 			while (name > this->file && name[-1] != '/')

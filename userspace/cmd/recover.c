@@ -274,7 +274,7 @@ static int parse(int argc, char **argv, struct sp_finalize_options *opts)
 {
 	struct sp_cli_parser parser = sp_cli_parse(&cli, argc, argv);
 	const char *arg;
-	int key;
+	int key, status;
 
 	while ((key = sp_cli_next(&parser, &arg)) > 0) {
 		switch (key) {
@@ -293,11 +293,9 @@ static int parse(int argc, char **argv, struct sp_finalize_options *opts)
 			opts->program = arg;
 			break;
 		case KEY_COMPRESS:
-			if (sp_convert_parse_compress(arg, &opts->gzip) < 0)
-				return sp_cli_usage_error(&cli,
-							  "'%s' is neither none, auto nor a level "
-							  "from 1 to 9",
-							  arg);
+			status = sp_convert_parse_compress(&cli, arg, &opts->gzip);
+			if (status)
+				return status;
 			break;
 		case KEY_FORCE:
 			opts->force = true;

@@ -12,31 +12,12 @@
 
 #include "formats/h5_write.h"
 #include "userspace/base/cleanup.h"
-#include "userspace/export/write.h"
+#include "userspace/export/write_h5_copy.h"
 #include "userspace/export/write_rows.h"
 
-enum {
-	CALLS = 1 << 18,     /* read and written at once */
-	SAMPLES = 1 << 12,   /* the same */
-	MAX_FRAMES = 1 << 20 /* of a stack; a damaged file may claim any number */
-};
+enum { CALLS = 1 << 18 }; /* read and written at once */
 
-struct copy {
-	struct sp_profile *profile;
-	const struct sp_profile_info *info;
-	const struct sp_write_options *options;
-	struct sp_h5_writer *writer;
-	uint32_t *regions; /* id in the file */
-	bool aggregate;
-	uint64_t done, total;
-};
-
-static int out_of_memory(struct sp_error *error)
-{
-	return sp_error_set(error, -ENOMEM, 0, "out of memory");
-}
-
-static int progress(struct copy *copy, uint64_t more)
+int sp_h5_copy_progress(struct sp_h5_copy *copy, uint64_t more)
 {
 	copy->done += more;
 	return copy->options->progress ? copy->options->progress(copy->options->progress_data,
@@ -46,20 +27,20 @@ static int progress(struct copy *copy, uint64_t more)
 
 /* ---- regions and rows ---- */
 
-static int copy_regions(struct copy *copy, struct sp_error *error)
+static int copy_regions(struct sp_h5_copy *copy, struct sp_error *error)
 {
 	int r = 0;
 
 	copy->regions = calloc((size_t)copy->info->n_regions + 1, sizeof(*copy->regions));
 	if (!copy->regions)
-		return out_of_memory(error);
+		return sp_h5_copy_no_memory(error);
 	for (uint32_t i = 0; r == 0 && i < copy->info->n_regions; i++)
 		r = sp_h5_writer_add_region(copy->writer, sp_profile_region(copy->profile, i),
 					    &copy->regions[i], error);
 	return r;
 }
 
-static int copy_calls(struct copy *copy, uint32_t row, uint64_t n, struct sp_calls *calls,
+static int copy_calls(struct sp_h5_copy *copy, uint32_t row, uint64_t n, struct sp_calls *calls,
 		      struct sp_error *error)
 {
 	int r = 0;
@@ -71,12 +52,12 @@ static int copy_calls(struct copy *copy, uint32_t row, uint64_t n, struct sp_cal
 		if (r == 0)
 			r = sp_h5_writer_add_calls(copy->writer, calls, some, error);
 		if (r == 0)
-			r = progress(copy, some);
+			r = sp_h5_copy_progress(copy, some);
 	}
 	return r;
 }
 
-static int copy_row(struct copy *copy, uint32_t number, struct sp_calls *calls,
+static int copy_row(struct sp_h5_copy *copy, uint32_t number, struct sp_calls *calls,
 		    struct sp_error *error)
 {
 	const struct sp_row *from = sp_profile_row(copy->profile, number);
@@ -103,7 +84,8 @@ static int copy_row(struct copy *copy, uint32_t number, struct sp_calls *calls,
 }
 
 /* One that is only there so that the region has a row. */
-static int make_row(struct copy *copy, const struct sp_write_row *made, struct sp_error *error)
+static int make_row(struct sp_h5_copy *copy, const struct sp_write_row *made,
+		    struct sp_error *error)
 {
 	const struct sp_stats none = {0};
 	struct sp_h5_row row = {
@@ -116,7 +98,7 @@ static int make_row(struct copy *copy, const struct sp_write_row *made, struct s
 	return sp_h5_writer_begin_row(copy->writer, &row, error);
 }
 
-static int copy_rows(struct copy *copy, struct sp_error *error)
+static int copy_rows(struct sp_h5_copy *copy, struct sp_error *error)
 {
 	sp_cleanup(sp_freep) struct sp_write_row *rows = NULL;
 	struct sp_calls calls = {0};
@@ -133,7 +115,7 @@ static int copy_rows(struct copy *copy, struct sp_error *error)
 	}
 	if (!copy->aggregate &&
 	    sp_calls_alloc(&calls, longest < CALLS ? (size_t)longest : CALLS, copy->info->columns))
-		return out_of_memory(error);
+		return sp_h5_copy_no_memory(error);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = rows[i].row == SP_WRITE_NO_ROW ? make_row(copy, &rows[i], error)
 						   : copy_row(copy, rows[i].row, &calls, error);
@@ -143,7 +125,7 @@ static int copy_rows(struct copy *copy, struct sp_error *error)
 
 /* ---- tables ---- */
 
-static int copy_threads_and_tasks(struct copy *copy, struct sp_error *error)
+static int copy_threads_and_tasks(struct sp_h5_copy *copy, struct sp_error *error)
 {
 	const struct sp_thread_row *threads;
 	const struct sp_task_row *tasks;
@@ -157,13 +139,7 @@ static int copy_threads_and_tasks(struct copy *copy, struct sp_error *error)
 	return r ? r : sp_h5_writer_add_tasks(copy->writer, tasks, n, error);
 }
 
-/* A region of a table: its id in the file. */
-static uint32_t map_region(const struct copy *copy, uint32_t region)
-{
-	return region < copy->info->n_regions ? copy->regions[region] : region;
-}
-
-static int copy_sites_and_cuts(struct copy *copy, struct sp_error *error)
+static int copy_sites_and_cuts(struct sp_h5_copy *copy, struct sp_error *error)
 {
 	const struct sp_site_row *sites;
 	const struct sp_cut_row *cuts;
@@ -173,7 +149,7 @@ static int copy_sites_and_cuts(struct copy *copy, struct sp_error *error)
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		struct sp_site_row site = sites[i];
 
-		site.region = map_region(copy, site.region);
+		site.region = sp_h5_copy_region(copy, site.region);
 		r = sp_h5_writer_add_sites(copy->writer, &site, 1, error);
 	}
 	if (r == 0)
@@ -181,14 +157,14 @@ static int copy_sites_and_cuts(struct copy *copy, struct sp_error *error)
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		struct sp_cut_row cut = cuts[i];
 
-		cut.region = map_region(copy, cut.region);
+		cut.region = sp_h5_copy_region(copy, cut.region);
 		r = sp_h5_writer_add_cuts(copy->writer, &cut, 1, error);
 	}
 	return r;
 }
 
 #define COPY_TABLE(singular, plural) \
-	static int copy_##plural(struct copy *copy, struct sp_error *error) \
+	static int copy_##plural(struct sp_h5_copy *copy, struct sp_error *error) \
 	{ \
 		const struct sp_##singular##_row *rows; \
 		size_t n; \
@@ -204,95 +180,9 @@ COPY_TABLE(clock, clocks)
 COPY_TABLE(rank_fact, rank_facts)
 COPY_TABLE(kernel_symbol, kernel_symbols)
 
-/* ---- samples ---- */
-
-struct sample_block {
-	struct sp_sample_row rows[SAMPLES];
-	uint64_t offsets[SAMPLES + 1];
-};
-
-/* Stacks are read many at once, as far as the room goes. */
-struct frames {
-	uint64_t first;
-	size_t n, room;
-	uint64_t *values;
-};
-
-/* Makes @n frames from @first on be there; reads on to @end at most. */
-static int need_frames(struct copy *copy, struct frames *frames, uint64_t first, size_t n,
-		       uint64_t end, struct sp_error *error)
-{
-	uint64_t some = end - first;
-
-	if (first >= frames->first && first + n <= frames->first + frames->n)
-		return 0;
-	some = some > MAX_FRAMES / 8 ? MAX_FRAMES / 8 : some;
-	some = some < n ? n : some;
-	if (some > frames->room) {
-		free(frames->values);
-		frames->room = 0;
-		frames->values = calloc(some, sizeof(*frames->values));
-		if (!frames->values)
-			return out_of_memory(error);
-		frames->room = (size_t)some;
-	}
-	frames->n = 0;
-	frames->first = first;
-	frames->n = (size_t)some;
-	return sp_profile_read_frames(copy->profile, first, frames->n, frames->values, error);
-}
-
-static int copy_block(struct copy *copy, uint64_t first, size_t n, struct sample_block *block,
-		      struct frames *frames, struct sp_error *error)
-{
-	int r = sp_profile_read_samples(copy->profile, first, n, block->rows, error);
-
-	if (r == 0)
-		r = sp_profile_read_stack_offsets(copy->profile, first, n, block->offsets, error);
-	for (size_t i = 0; r == 0 && i < n; i++) {
-		struct sp_sample_row *sample = &block->rows[i];
-		uint64_t at = block->offsets[i], depth = block->offsets[i + 1] - at;
-
-		if (block->offsets[i + 1] < at || depth > MAX_FRAMES)
-			return sp_error_set(error, -SP_E_COUNT, 0,
-					    "sample %llu has a stack of %llu frames; at most %d "
-					    "are allowed",
-					    (unsigned long long)(first + i),
-					    (unsigned long long)depth, MAX_FRAMES);
-		if (depth)
-			r = need_frames(copy, frames, at, (size_t)depth, block->offsets[n], error);
-		if (sample->region >= 0)
-			sample->region = map_region(copy, (uint32_t)sample->region);
-		if (r == 0)
-			r = sp_h5_writer_add_sample(copy->writer, sample,
-						    depth ? frames->values + (at - frames->first)
-							  : NULL,
-						    (size_t)depth, error);
-	}
-	return r;
-}
-
-static int copy_samples(struct copy *copy, struct sp_error *error)
-{
-	sp_cleanup(sp_freep) struct sample_block *block = malloc(sizeof(*block));
-	struct frames frames = {0};
-	uint64_t n = copy->info->n_samples;
-	int r = block ? 0 : out_of_memory(error);
-
-	for (uint64_t at = 0; r == 0 && at < n; at += SAMPLES) {
-		size_t some = n - at < SAMPLES ? (size_t)(n - at) : SAMPLES;
-
-		r = copy_block(copy, at, some, block, &frames, error);
-		if (r == 0)
-			r = progress(copy, some);
-	}
-	free(frames.values);
-	return r;
-}
-
 /* ---- extras and facts ---- */
 
-static int copy_extras(struct copy *copy, struct sp_error *error)
+static int copy_extras(struct sp_h5_copy *copy, struct sp_error *error)
 {
 	struct sp_h5_writer *writer = copy->writer;
 	const struct sp_extras *extras;
@@ -313,7 +203,7 @@ static int copy_extras(struct copy *copy, struct sp_error *error)
 }
 
 /* What only .sps files know of themselves becomes facts. */
-static int set_sampling(struct copy *copy, const struct sp_fact *meta, size_t n,
+static int set_sampling(struct sp_h5_copy *copy, const struct sp_fact *meta, size_t n,
 			struct sp_error *error)
 {
 	const struct sp_profile_info *info = copy->info;
@@ -326,7 +216,7 @@ static int set_sampling(struct copy *copy, const struct sp_fact *meta, size_t n,
 	return r;
 }
 
-static int copy_facts(struct copy *copy, struct sp_error *error)
+static int copy_facts(struct sp_h5_copy *copy, struct sp_error *error)
 {
 	const struct sp_write_options *options = copy->options;
 	const struct sp_fact *facts;
@@ -356,13 +246,13 @@ static int copy_facts(struct copy *copy, struct sp_error *error)
 
 /* ---- all of it ---- */
 
-static int copy_all(struct copy *copy, struct sp_error *error)
+static int copy_all(struct sp_h5_copy *copy, struct sp_error *error)
 {
-	static int (*const steps[])(struct copy *, struct sp_error *) = {
-		copy_regions,	     copy_rows,	   copy_threads_and_tasks,
-		copy_sites_and_cuts, copy_modules, copy_processes,
-		copy_losses,	     copy_clocks,  copy_rank_facts,
-		copy_kernel_symbols, copy_samples, copy_extras,
+	static int (*const steps[])(struct sp_h5_copy *, struct sp_error *) = {
+		copy_regions,	     copy_rows,		 copy_threads_and_tasks,
+		copy_sites_and_cuts, copy_modules,	 copy_processes,
+		copy_losses,	     copy_clocks,	 copy_rank_facts,
+		copy_kernel_symbols, sp_h5_copy_samples, copy_extras,
 		copy_facts,
 	};
 	int r = 0;
@@ -401,7 +291,7 @@ int sp_write_h5(struct sp_profile *profile, const char *path,
 		const struct sp_write_options *options, struct sp_error *error)
 {
 	const struct sp_profile_info *info = sp_profile_info(profile);
-	struct copy copy = {
+	struct sp_h5_copy copy = {
 		.profile = profile,
 		.info = info,
 		.options = options,
