@@ -9,6 +9,7 @@
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,8 @@ struct sp_debug_info {
 	struct sp_debug_units *units;	 /* NULL: without DWARF */
 	struct sp_symbol_table *symbols; /* NULL until one is looked for */
 	struct sp_debug_link plain;	 /* of a function that only the symbol table knows */
+	int fd;				 /* the file */
+	struct sp_inflate_share inflate;
 };
 
 /* ---- opening ---- */
@@ -84,6 +87,45 @@ static int check_build_id(struct sp_debug_info *info, const char *expected,
 	return -ESTALE;
 }
 
+static const struct sp_inflate_share *share_of(const struct sp_debug_info *info)
+{
+	return info->inflate.file ? &info->inflate : NULL;
+}
+
+static Dwfl_Module *report(Dwfl *dwfl, const char *path, int fd)
+{
+	Dwfl_Module *module;
+
+	dwfl_report_begin(dwfl);
+	module = dwfl_report_elf(dwfl, path, path, fd, 0, true);
+	dwfl_report_end(dwfl, NULL, NULL);
+	return module;
+}
+
+/* libdwfl's own search for the separate debug file, but for another module of the same file: the
+ * one that it searches for would keep the file that it has looked at, and not take the view of it.
+ */
+static int find_debug_file(Dwfl_Module *unused, void **user, const char *name, Dwarf_Addr base,
+			   const char *path, const char *link, GElf_Word checksum, char **ret_path)
+{
+	const struct sp_debug_info *info = *user;
+	Dwfl *dwfl = dwfl_begin(&info->callbacks);
+	int main_fd = fcntl(info->fd, F_DUPFD_CLOEXEC, 0), fd = -1, error = ENOMEM;
+	Dwfl_Module *module = dwfl && main_fd >= 0 ? report(dwfl, path, main_fd) : NULL;
+
+	(void)unused;
+	if (module) {
+		fd = dwfl_standard_find_debuginfo(module, user, name, base, path, link, checksum,
+						  ret_path);
+		error = errno;
+	} else if (main_fd >= 0) {
+		close(main_fd);
+	}
+	dwfl_end(dwfl);
+	errno = error;
+	return fd < 0 ? fd : sp_debug_inflate(fd, share_of(info));
+}
+
 static bool has_content(int fd, const char *expected)
 {
 	char found[SP_CONTENT_ID_BYTES];
@@ -114,9 +156,11 @@ static int load(struct sp_debug_info *info)
 }
 
 int sp_debug_info_open(const char *path, const char *build_id, const char *debug_path,
-		       struct sp_debug_info **ret_info, char ret_reason[SP_DEBUG_REASON])
+		       const struct sp_debug_share *share, struct sp_debug_info **ret_info,
+		       char ret_reason[SP_DEBUG_REASON])
 {
 	struct sp_debug_info *info;
+	void **user;
 	int fd, r;
 
 	fd = open_file(path, build_id, ret_reason);
@@ -133,6 +177,7 @@ int sp_debug_info_open(const char *path, const char *build_id, const char *debug
 	}
 	info = calloc(1, sizeof(*info));
 	if (info) {
+		info->fd = -1;
 		info->debug_path = strdup(debug_path ? debug_path : DEFAULT_DEBUG_PATH);
 		info->paths = sp_pool_new();
 	}
@@ -143,21 +188,25 @@ int sp_debug_info_open(const char *path, const char *build_id, const char *debug
 		return -ENOMEM;
 	}
 	info->callbacks.find_elf = dwfl_build_id_find_elf;
-	info->callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
+	info->callbacks.find_debuginfo = find_debug_file;
 	info->callbacks.section_address = dwfl_offline_section_address;
 	info->callbacks.debuginfo_path = &info->debug_path;
+	if (share->board)
+		info->inflate =
+			(struct sp_inflate_share){share->inflated_fd, &share->board->inflated};
+	fd = sp_debug_inflate(fd, share_of(info));
+	info->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	info->dwfl = dwfl_begin(&info->callbacks);
-	if (info->dwfl) {
-		dwfl_report_begin(info->dwfl);
-		info->module = dwfl_report_elf(info->dwfl, path, path, fd, 0, true);
-		dwfl_report_end(info->dwfl, NULL, NULL);
-	}
+	if (info->dwfl)
+		info->module = report(info->dwfl, path, fd);
 	if (!info->module) {
 		close(fd);
 		say(ret_reason, dwfl_errmsg(-1));
 		sp_debug_info_free(info);
 		return -ENOEXEC;
 	}
+	dwfl_module_info(info->module, &user, NULL, NULL, NULL, NULL, NULL, NULL);
+	*user = info;
 	r = check_build_id(info, build_id, ret_reason);
 	if (r == 0) {
 		r = load(info);
@@ -179,6 +228,8 @@ void sp_debug_info_free(struct sp_debug_info *info)
 	sp_debug_units_free(info->units);
 	if (info->dwfl)
 		dwfl_end(info->dwfl);
+	if (info->fd >= 0)
+		close(info->fd);
 	free(info->debug_path);
 	sp_symbol_table_free(info->symbols);
 	sp_pool_free(info->paths);
@@ -271,10 +322,10 @@ int sp_debug_info_find(struct sp_debug_info *info, const uint64_t *addresses, ui
 	if (r < 0)
 		return r;
 	r = sp_debug_units_divide(info->units, addresses, n, info->elf_bias - info->dwarf_bias,
-				  share->next ? share->processes : 1, &division);
+				  share->board ? share->processes : 1, &division);
 	for (size_t i = 0; r == 0; i++) {
-		if (share->next)
-			i = atomic_fetch_add(share->next, 1);
+		if (share->board)
+			i = atomic_fetch_add(&share->board->next, 1);
 		if (i >= division.n_chunks)
 			break;
 		chunk = &division.chunks[i];

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "userspace/analysis/debug_inflate.h"
 #include "userspace/analysis/names.h"
 
 #define SP_DEBUG_MAX_INLINED \
@@ -42,6 +43,20 @@ struct sp_debug_place {
 	uint32_t line;		    /* 0 unknown */
 };
 
+/* Memory, all zero at first, that processes share which look up the same addresses in the same
+ * file. */
+struct sp_debug_board {
+	_Atomic uint32_t next; /* they take chunks as they get through with them */
+	struct sp_inflated_file inflated;
+};
+
+struct sp_debug_share {
+	unsigned int processes;
+	struct sp_debug_board *board; /* NULL: there is but this process */
+	int inflated_fd;	      /* as in debug_inflate.h */
+	bool raw_names;		      /* nobody needs the hints for readable ones */
+};
+
 struct sp_debug_info;
 
 #define SP_DEBUG_REASON 320
@@ -53,7 +68,8 @@ struct sp_debug_info;
  * @debug_path: where to search separate debug files, in the syntax of libdwfl, NULL for the
  * default: beside the file, in .debug/ and under /usr/lib/debug. */
 int sp_debug_info_open(const char *path, const char *build_id, const char *debug_path,
-		       struct sp_debug_info **ret_info, char ret_reason[SP_DEBUG_REASON]);
+		       const struct sp_debug_share *share, struct sp_debug_info **ret_info,
+		       char ret_reason[SP_DEBUG_REASON]);
 /* NULL is fine. */
 void sp_debug_info_free(struct sp_debug_info *info);
 
@@ -68,14 +84,6 @@ size_t sp_debug_info_n_lost(const struct sp_debug_info *info);
 /* The file of what several programs have in common (.gnu_debugaltlink, by dwz), where it was not
  * found: names are missing. NULL: nothing is. */
 const char *sp_debug_info_lost_common(const struct sp_debug_info *info);
-
-/* Several processes that look up the same addresses in the same file have a part of them each: they
- * take chunks, as they get through with them, by one counter in memory that they share. */
-struct sp_debug_share {
-	unsigned int processes;
-	_Atomic uint32_t *next; /* NULL: there is but this process */
-	bool raw_names;		/* nobody needs the hints for readable ones */
-};
 
 /* Called for addresses[index]. The links live, and keep their numbers, until addresses of another
  * unit are told. Nonzero stops, and is returned. */

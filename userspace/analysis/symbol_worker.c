@@ -65,8 +65,8 @@ static int choose_file(const struct sp_symbol_job *job, struct sp_debug_info **r
 
 	*ret_code = 0;
 	for (size_t i = 0; i < job->n_paths; i++) {
-		int r = sp_debug_info_open(job->paths[i], job->build_id, job->debug_path, &info,
-					   why);
+		int r = sp_debug_info_open(job->paths[i], job->build_id, job->debug_path,
+					   &job->share, &info, why);
 
 		if (r == -ENOMEM) {
 			sp_debug_info_free(first);
@@ -96,10 +96,11 @@ static void say_lost(const struct sp_debug_info *info, char reason[SP_DEBUG_REAS
 
 	reason[0] = '\0';
 	if (common)
-		snprintf(reason, SP_DEBUG_REASON,
-			 "%.200s, where dwz put what it has in common with others, cannot be found, "
-			 "so some of its names are not known",
-			 common);
+		snprintf(
+			reason, SP_DEBUG_REASON,
+			"%.200s, where dwz put what it has in common with others, cannot be found, "
+			"so some of its names are not known",
+			common);
 	if (lost)
 		snprintf(reason, SP_DEBUG_REASON,
 			 "%zu file%s of split debug information (.dwo, .dwp) cannot be found, so "

@@ -5,6 +5,7 @@
 #ifndef SP_ANALYSIS_SYMBOLS_PRIVATE_H
 #define SP_ANALYSIS_SYMBOLS_PRIVATE_H
 
+#include "userspace/analysis/debug_info.h"
 #include "userspace/analysis/symbols.h"
 #include "userspace/base/pool.h"
 
@@ -54,7 +55,8 @@ struct sp_symbols_file {
 	enum sp_symbols_step step;
 	struct sp_symbols_entry *places; /* one for each pending address */
 	unsigned int parts, next_part;	 /* so many workers share the addresses */
-	_Atomic uint32_t *next_chunk;	 /* that they take; shared memory, NULL for one worker */
+	struct sp_debug_board *board;	 /* of theirs; NULL for one worker */
+	int inflated_fd;		 /* … if there is a board */
 	size_t answered;
 	unsigned int running;
 };

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "userspace/analysis/content_id.h"
 #include "userspace/analysis/symbol_fetch.h"
@@ -49,9 +50,30 @@ static void drop_places(struct sp_symbols_file *module)
 {
 	free(module->places);
 	module->places = NULL;
-	if (module->next_chunk)
-		munmap((void *)module->next_chunk, sizeof(*module->next_chunk));
-	module->next_chunk = NULL;
+	if (module->board) {
+		munmap(module->board, sizeof(*module->board));
+		close(module->inflated_fd);
+	}
+	module->board = NULL;
+}
+
+/* What several workers share. */
+static int make_board(struct sp_symbols_file *module)
+{
+	int fd = memfd_create("debug", MFD_CLOEXEC);
+	void *shared;
+
+	if (fd < 0)
+		return -errno;
+	shared = mmap(NULL, sizeof(*module->board), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED) {
+		close(fd);
+		return -ENOMEM;
+	}
+	module->board = shared;
+	module->inflated_fd = fd;
+	return 0;
 }
 
 static int begin_reading(struct sp_symbols *symbols, struct sp_symbols_file *module)
@@ -71,15 +93,7 @@ static int begin_reading(struct sp_symbols *symbols, struct sp_symbols_file *mod
 	module->places = calloc(module->n_pending, sizeof(*module->places));
 	if (!module->places)
 		return -ENOMEM;
-	if (module->parts > 1) {
-		void *shared = mmap(NULL, sizeof(*module->next_chunk), PROT_READ | PROT_WRITE,
-				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-		if (shared == MAP_FAILED)
-			return -ENOMEM;
-		module->next_chunk = shared;
-	}
-	return 0;
+	return module->parts > 1 ? make_board(module) : 0;
 }
 
 /* Adds what the workers found to what is known; the addresses are known from now on, if only as
@@ -143,6 +157,9 @@ static int finish_task(struct sp_symbol_task *task, const char *trouble)
 	struct sp_symbols_file *module = task->module;
 	int r = sp_symbol_task_end(task, trouble);
 
+	/* The first one may have done it all before another was begun. */
+	if (module->answered == module->n_pending)
+		module->next_part = module->parts;
 	if (r == 0 && !module->running && module->next_part == module->parts)
 		r = finish_reading(task->symbols, module);
 	return r;
@@ -211,6 +228,14 @@ static bool is_left(const struct sp_symbols *symbols)
 	return false;
 }
 
+/* The first worker of a module opens its files before the others do: what it inflates is theirs,
+ * and they are not needed for one that cannot be opened. */
+static bool may_start(const struct sp_symbols_file *module)
+{
+	return module->step == SP_STEP_READ && module->next_part < module->parts &&
+	       (!module->next_part || module->public.status != SP_SYMBOLS_PENDING);
+}
+
 /* Starts what there is room for. */
 static int start_more(struct work *work)
 {
@@ -220,8 +245,7 @@ static int start_more(struct work *work)
 	for (size_t i = 0; i < symbols->n_modules && r == 0; i++) {
 		struct sp_symbols_file *module = &symbols->modules[i];
 
-		while (r == 0 && module->step == SP_STEP_READ &&
-		       module->next_part < module->parts && work->n_tasks < symbols->options.jobs) {
+		while (r == 0 && may_start(module) && work->n_tasks < symbols->options.jobs) {
 			struct sp_symbol_task *task = &work->tasks[work->n_tasks];
 
 			r = sp_symbol_task_start(symbols, module, task);

@@ -9,11 +9,14 @@ llvm-symbolizer, and the source lines with addr2line; every other form must give
 gives. Tools that are missing skip their tests.
 """
 import http.server
+import itertools
 import os
 import pathlib
 import random
 import re
+import resource
 import shutil
+import struct
 import subprocess
 import sys
 import threading
@@ -55,6 +58,20 @@ def addresses(program):
     """Of all instructions."""
     text = run("objdump", "-d", "--no-show-raw-insn", "-j", ".text", program)
     return ["0x" + a for a in re.findall(r"^ +([0-9a-f]+):", text, re.M)]
+
+
+def compressed_sections(program):
+    """{name: (offset, size)} of a file of 64 bits."""
+    content = program.read_bytes()
+    table, = struct.unpack_from("<Q", content, 40)
+    count, names = struct.unpack_from("<HH", content, 60)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", content, table + 64 * i) for i in range(count)]
+    found = {}
+    for name, _, flags, _, offset, size, *_ in headers:
+        if flags & 0x800:
+            start = headers[names][4] + name
+            found[content[start:content.index(b"\0", start)].decode()] = offset, size
+    return found
 
 
 def build_id(program):
@@ -213,6 +230,47 @@ class Forms(unittest.TestCase):
                 out = self.folder / "prog"
                 run("objcopy", f"--compress-debug-sections={kind}", program, out)
                 self.same(out, wanted, chains)
+
+    def test_compressed_separate_file(self):
+        """Several processes share what one of them has inflated."""
+        need("objcopy")
+        for _, _, program, wanted, chains in self.each():
+            out, debug = self.separate(program)
+            run("objcopy", "--compress-debug-sections=zlib", debug)
+            run("objcopy", "--remove-section", ".gnu_debuglink", f"--add-gnu-debuglink={debug}", out)
+            self.assertGreater(len(wanted), 1200)
+            for jobs in ("1", "3"):
+                self.same(out, wanted, chains, "--jobs", jobs, said=f"lines from {debug}")
+
+    def test_compressed_damaged(self):
+        """A section that cannot be inflated is as good as none, and costs no memory; the rest is read."""
+        need("objcopy")
+        program, wanted, _ = self.plain("gcc", 5)
+        good = self.folder / "good"
+        run("objcopy", "--compress-debug-sections=zlib", program, good)
+        sections = compressed_sections(good)
+        damages = {
+            "size": lambda head, stream: (struct.pack("<IIQQ", 1, 0, 1 << 60, 1), stream),
+            "most": lambda head, stream: (struct.pack("<IIQQ", 1, 0, 1032 * len(stream), 1), stream),
+            "less": lambda head, stream: (head[:8] + struct.pack("<Q", 16) + head[16:], stream),
+            "alignment": lambda head, stream: (head[:16] + b"\xff" * 8, stream),
+            "method": lambda head, stream: (b"\2" + head[1:], stream),
+            "cut": lambda head, stream: (head, stream[:len(stream) // 2] + bytes((len(stream) + 1) // 2)),
+            "noise": lambda head, stream: (head, bytes(x ^ 0x55 for x in stream)),
+        }
+        for (name, change), section in itertools.product(damages.items(), (".debug_info", ".debug_line")):
+            with self.subTest(name=name, section=section):
+                bad = self.folder / "bad"
+                content = bytearray(good.read_bytes())
+                at, size = sections[section]
+                content[at:at + size] = b"".join(change(content[at:at + 24], bytes(content[at + 24:at + size])))
+                bad.write_bytes(content)
+                before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+                without = self.folder / "without"
+                run("objcopy", f"--remove-section={section}", program, without)
+                self.same(bad, wanted, Known(without, wanted).chains)
+                after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+                self.assertLessEqual(after, max(before, 100 << 10))
 
     def separate(self, program):
         """A stripped program and its debug file, linked by name and checksum."""

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * debug_inflate.c - see debug_inflate.h.
+ *
+ * In the view everything stands where it does in the file, but for the inflated sections, which
+ * come behind its end; what is left out is a hole. Whatever is unusual (other classes and byte
+ * orders, other methods of compression, sizes that cannot be, streams that are damaged) leaves the
+ * file to libdw, as it is.
+ */
+#include "userspace/analysis/debug_inflate.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <libdeflate.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "userspace/base/block.h"
+#include "userspace/base/cleanup.h"
+
+#define MOST_INFLATED 1032 /* bytes that DEFLATE makes of one, at most */
+#define MOST_PREFAULTED 16 /* the usual is less than ten */
+#define ALIGNMENT 64
+#define ENOUGH_MEMORY ((uint64_t)4 << 30)
+
+/* What is to be inflated, in the file. */
+struct compressed {
+	uint64_t offset, size; /* 0: nothing */
+};
+
+struct view {
+	const unsigned char *file;
+	uint64_t file_size, size; /* of the view */
+	Elf64_Ehdr header;
+	Elf64_Shdr *sections;	       /* as the view has them */
+	struct compressed *compressed; /* of each section */
+};
+
+/* ---- what is to be done ---- */
+
+static bool is_within(const struct view *view, uint64_t offset, uint64_t size)
+{
+	return offset <= view->file_size && size <= view->file_size - offset;
+}
+
+static bool read_headers(struct view *view)
+{
+	Elf64_Ehdr *header = &view->header;
+	uint64_t bytes;
+
+	if (view->file_size < sizeof(*header))
+		return false;
+	memcpy(header, view->file, sizeof(*header));
+	bytes = (uint64_t)header->e_shnum * sizeof(*view->sections);
+	if (memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_ident[EI_CLASS] != ELFCLASS64 ||
+	    header->e_ident[EI_DATA] != ELFDATA2LSB ||
+	    (header->e_type != ET_EXEC && header->e_type != ET_DYN) || !header->e_shnum ||
+	    header->e_shentsize != sizeof(*view->sections) ||
+	    header->e_shstrndx >= header->e_shnum || !is_within(view, header->e_shoff, bytes) ||
+	    !is_within(view, header->e_phoff, (uint64_t)header->e_phnum * header->e_phentsize))
+		return false;
+	view->sections = malloc(bytes);
+	view->compressed = calloc(header->e_shnum, sizeof(*view->compressed));
+	if (!view->sections || !view->compressed)
+		return false;
+	memcpy(view->sections, view->file + header->e_shoff, bytes);
+	return true;
+}
+
+/* Its name without ".debug_"; NULL if it has another. */
+static const char *debug_name(const struct view *view, const Elf64_Shdr *section)
+{
+	const Elf64_Shdr *names = &view->sections[view->header.e_shstrndx];
+	const char *name = (const char *)view->file + names->sh_offset + section->sh_name;
+	uint64_t room;
+
+	if (names->sh_type == SHT_NOBITS || !is_within(view, names->sh_offset, names->sh_size) ||
+	    section->sh_name >= names->sh_size)
+		return NULL;
+	room = names->sh_size - section->sh_name;
+	return memchr(name, '\0', room) && !strncmp(name, ".debug_", 7) ? name + 7 : NULL;
+}
+
+static bool is_needed(const char *name)
+{
+	static const char *const needed[] = {
+		"info", "types", "abbrev",	"line",	  "line_str",
+		"str",	"addr",	 "str_offsets", "ranges", "rnglists",
+	};
+
+	for (size_t i = 0; i < sp_array_size(needed); i++)
+		if (!strcmp(name, needed[i]))
+			return true;
+	return false;
+}
+
+/* Gives a compressed section its place. */
+static bool place_section(struct view *view, size_t i)
+{
+	Elf64_Shdr *section = &view->sections[i];
+	Elf64_Chdr header;
+	const char *name = debug_name(view, section);
+
+	if (!name || !is_within(view, section->sh_offset, section->sh_size) ||
+	    section->sh_size < sizeof(header))
+		return false;
+	memcpy(&header, view->file + section->sh_offset, sizeof(header));
+	section->sh_flags &= ~(uint64_t)SHF_COMPRESSED;
+	if (!is_needed(name)) {
+		section->sh_type = SHT_NOBITS;
+		return true;
+	}
+	if (header.ch_type != ELFCOMPRESS_ZLIB ||
+	    header.ch_size / MOST_INFLATED > section->sh_size || header.ch_addralign > ALIGNMENT)
+		return false;
+	view->compressed[i] = (struct compressed){section->sh_offset + sizeof(header),
+						  section->sh_size - sizeof(header)};
+	section->sh_offset = view->size;
+	section->sh_size = header.ch_size;
+	section->sh_addralign = header.ch_addralign;
+	view->size += (header.ch_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	return true;
+}
+
+static bool has_compressed(const struct view *view)
+{
+	for (size_t i = 0; i < view->header.e_shnum; i++)
+		if (view->sections[i].sh_flags & SHF_COMPRESSED)
+			return true;
+	return false;
+}
+
+/* False: nothing is to be done, or libdw is to do it. */
+static bool plan(struct view *view)
+{
+	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+	uint64_t most = ENOUGH_MEMORY, copied = 0;
+
+	if (!read_headers(view) || !has_compressed(view))
+		return false;
+	if (getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+		most = limit.rlim_cur;
+	view->size = (view->file_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	for (size_t i = 0; i < view->header.e_shnum; i++) {
+		const Elf64_Shdr *section = &view->sections[i];
+
+		if (section->sh_flags & SHF_COMPRESSED) {
+			if (!place_section(view, i) || view->size - view->file_size > most)
+				return false;
+		} else if (section->sh_type != SHT_NOBITS) {
+			/* Of sections that overlap, not each is copied. */
+			copied += section->sh_size;
+			if (!is_within(view, section->sh_offset, section->sh_size) ||
+			    copied > view->file_size)
+				return false;
+		}
+	}
+	return true;
+}
+
+/* ---- making the view ---- */
+
+static void copy(const struct view *view, unsigned char *to, uint64_t offset, uint64_t size)
+{
+	memcpy(to + offset, view->file + offset, size);
+}
+
+static bool inflate(struct libdeflate_decompressor *inflater, const struct view *view,
+		    const struct compressed *from, unsigned char *to, uint64_t size)
+{
+	size_t taken = 0;
+
+	if (size / MOST_PREFAULTED <= from->size)
+		sp_block_prefault(to, size);
+	return libdeflate_zlib_decompress_ex(inflater, view->file + from->offset, from->size, to,
+					     size, &taken, NULL) == LIBDEFLATE_SUCCESS &&
+	       taken == from->size;
+}
+
+static bool fill(const struct view *view, unsigned char *to)
+{
+	const Elf64_Ehdr *header = &view->header;
+	struct libdeflate_decompressor *inflater = libdeflate_alloc_decompressor();
+	bool good = inflater != NULL;
+
+	copy(view, to, 0, sizeof(*header));
+	copy(view, to, header->e_phoff, (uint64_t)header->e_phnum * header->e_phentsize);
+	for (size_t i = 0; i < header->e_shnum && good; i++) {
+		const Elf64_Shdr *section = &view->sections[i];
+		const struct compressed *from = &view->compressed[i];
+
+		if (from->offset)
+			good = inflate(inflater, view, from, to + section->sh_offset,
+				       section->sh_size);
+		else if (section->sh_type != SHT_NOBITS)
+			copy(view, to, section->sh_offset, section->sh_size);
+	}
+	/* Last: nothing that a hostile file has there may change it. */
+	memcpy(to + header->e_shoff, view->sections, header->e_shnum * sizeof(*view->sections));
+	libdeflate_free_decompressor(inflater);
+	return good;
+}
+
+/* Fills the empty file @fd. */
+static bool make_file(const struct view *view, int fd)
+{
+	unsigned char *to;
+	bool good;
+
+	/* As long as it is to be, without ftruncate(), which confined processes do not have. */
+	if (lseek(fd, (off_t)view->size, SEEK_SET) < 0 || write(fd, "", 1) != 1)
+		return false;
+	to = mmap(NULL, view->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (to == MAP_FAILED)
+		return false;
+	good = fill(view, to);
+	munmap(to, view->size);
+	return good;
+}
+
+/* ---- sharing it ---- */
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static int find_shared(const struct stat *status, const struct sp_inflate_share *share)
+{
+	return share && share->file->ready && is_same(&share->file->status, status)
+		       ? fcntl(share->fd, F_DUPFD_CLOEXEC, 0)
+		       : -1;
+}
+
+/* Makes the view: in the shared file, if there is one that is not in use. -1 without. */
+static int make_view(const struct view *view, const struct stat *status,
+		     const struct sp_inflate_share *share)
+{
+	bool shared = share && !share->file->taken;
+	int fd;
+
+	if (shared)
+		share->file->taken = true;
+	fd = shared ? fcntl(share->fd, F_DUPFD_CLOEXEC, 0) : memfd_create("debug", MFD_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	if (!make_file(view, fd)) {
+		close(fd);
+		return -1;
+	}
+	if (shared) {
+		share->file->status = *status;
+		share->file->ready = true;
+	}
+	return fd;
+}
+
+int sp_debug_inflate(int fd, const struct sp_inflate_share *share)
+{
+	sp_cleanup(sp_freep) Elf64_Shdr *sections = NULL;
+	sp_cleanup(sp_freep) struct compressed *compressed = NULL;
+	struct view view = {0};
+	struct stat status;
+	void *file;
+	int made;
+
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || !status.st_size)
+		return fd;
+	made = find_shared(&status, share);
+	if (made < 0) {
+		view.file_size = (uint64_t)status.st_size;
+		file = mmap(NULL, view.file_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (file == MAP_FAILED)
+			return fd;
+		view.file = file;
+		if (plan(&view))
+			made = make_view(&view, &status, share);
+		munmap(file, view.file_size);
+		sections = view.sections;
+		compressed = view.compressed;
+	}
+	if (made < 0)
+		return fd;
+	close(fd);
+	return made;
+}
