@@ -17,8 +17,7 @@
 
 /* ---- forms ---- */
 
-/* Bytes of a form that always has as many, or -1. */
-static int fixed_size(const struct sp_skim_unit *unit, unsigned int form)
+int sp_skim_form_size(const struct sp_skim_unit *unit, unsigned int form)
 {
 	switch (form) {
 	case DW_FORM_flag_present:
@@ -196,7 +195,7 @@ static int read_steps(const struct sp_skim_unit *unit, struct sp_bytes *bytes, b
 			abbrev->fixed_bytes = (uint32_t)fixed;
 			return 0;
 		}
-		size = fixed_size(unit, step.form);
+		size = sp_skim_form_size(unit, step.form);
 		take = attribute > UINT16_MAX ? SP_TAKE_NOTHING
 					      : what_to_take(abbrev->tag, (unsigned int)attribute);
 		if (size < 0 || (take != SP_TAKE_NOTHING && size > 8) || fixed > MAX_FIXED)

@@ -94,6 +94,8 @@ sp_skim_abbrevs_find(const struct sp_skim_abbrevs *abbrevs, uint64_t code)
 	return code - 1 < abbrevs->n ? &abbrevs->all[code - 1] : NULL;
 }
 
+/* Bytes of a form that always has as many, or -1. */
+int sp_skim_form_size(const struct sp_skim_unit *unit, unsigned int form);
 /* Skips a form without a fixed size. False for unknown ones, and at the bytes' end. */
 bool sp_skim_form(struct sp_bytes *bytes, unsigned int form);
 

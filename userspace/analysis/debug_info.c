@@ -282,6 +282,7 @@ static int find_in_chunk(struct sp_debug_info *info, const uint64_t *all, const 
 			 void *context)
 {
 	sp_cleanup(sp_freep) uint64_t *addresses = malloc((chunk->n + 1ul) * sizeof(*addresses));
+	const struct sp_debug_unit_place *place = NULL;
 	struct sp_debug_unit *unit = NULL;
 	size_t at = 0;
 	int r = 0;
@@ -291,22 +292,23 @@ static int find_in_chunk(struct sp_debug_info *info, const uint64_t *all, const 
 	for (size_t i = 0; i < chunk->n; i++)
 		addresses[i] = all[indices[i]] + info->elf_bias - info->dwarf_bias;
 	if (chunk->unit != SP_DEBUG_NO_UNIT)
-		r = sp_debug_unit_read(sp_debug_units_place(info->units, chunk->unit),
-				       &info->sections, addresses, chunk->n, info->paths,
+		place = sp_debug_units_place(info->units, chunk->unit);
+	if (place)
+		r = sp_debug_unit_read(place, &info->sections, addresses, chunk->n, info->paths,
 				       is_function, info, &unit);
 	if (unit && raw_names)
 		sp_debug_unit_use_raw_names(unit);
 	for (size_t i = 0; i < chunk->n && r == 0; i++) {
-		struct sp_debug_place place = {0};
+		struct sp_debug_place found_place = {0};
 		const char *symbol =
 			sp_symbol_table_next(info->symbols, addresses[i] + info->dwarf_bias, &at);
 
 		if (unit)
-			r = sp_debug_unit_find(unit, i, symbol, &place);
-		if (!place.link && symbol)
-			place.link = plain_link(info, symbol);
+			r = sp_debug_unit_find(unit, i, symbol, &found_place);
+		if (!found_place.link && symbol)
+			found_place.link = plain_link(info, symbol);
 		if (r == 0)
-			r = found(context, indices[i], &place);
+			r = found(context, indices[i], &found_place);
 	}
 	sp_debug_unit_free(unit);
 	return r;

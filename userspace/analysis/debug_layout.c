@@ -6,6 +6,8 @@
 
 #include <dwarf.h>
 
+#include "userspace/analysis/debug_head.h"
+
 uint64_t sp_debug_number(const Dwarf_Die *die, unsigned int attribute, uint64_t missing)
 {
 	Dwarf_Die copy = *die;
@@ -15,36 +17,6 @@ uint64_t sp_debug_number(const Dwarf_Die *die, unsigned int attribute, uint64_t 
 	return dwarf_attr(&copy, attribute, &found) && dwarf_formudata(&found, &value) == 0
 		       ? value
 		       : missing;
-}
-
-/* The unit's header, which starts at layout->start. */
-static bool read_header(struct sp_skim_unit *layout, int *ret_kind)
-{
-	struct sp_bytes bytes = sp_bytes_from(layout->sections->info, layout->start);
-	uint64_t length = sp_bytes_number(&bytes, 4);
-
-	layout->offset_size = 4;
-	if (length == UINT32_MAX) {
-		length = sp_bytes_number(&bytes, 8);
-		layout->offset_size = 8;
-	}
-	if (bytes.bad || length > (size_t)(bytes.end - bytes.at))
-		return false;
-	layout->end = (uint64_t)(bytes.at - layout->sections->info.data) + length;
-	layout->version = (uint8_t)sp_bytes_number(&bytes, 2);
-	*ret_kind = DW_UT_compile;
-	if (layout->version >= 5) {
-		*ret_kind = (int)sp_bytes_number(&bytes, 1);
-		layout->address_size = (uint8_t)sp_bytes_number(&bytes, 1);
-		layout->abbrevs = sp_bytes_number(&bytes, layout->offset_size);
-		if (*ret_kind == DW_UT_skeleton || *ret_kind == DW_UT_split_compile)
-			sp_bytes_skip(&bytes, 8);
-	} else {
-		layout->abbrevs = sp_bytes_number(&bytes, layout->offset_size);
-		layout->address_size = (uint8_t)sp_bytes_number(&bytes, 1);
-	}
-	layout->entries = (uint64_t)(bytes.at - layout->sections->info.data);
-	return !bytes.bad && layout->version >= 2 && layout->version <= 5;
 }
 
 /* With split DWARF functions are in another file, but their addresses are in the first one. */
@@ -91,7 +63,7 @@ bool sp_debug_lay_out(struct sp_debug_layout *unit, const struct sp_debug_unit_p
 		unit->cu = functions.cu;
 		layout->start = dwarf_dieoffset(&functions) - dwarf_cuoffset(&functions);
 	}
-	if (!read_header(layout, &kind))
+	if (!sp_debug_header_read(layout, &kind))
 		return false;
 	if (split) {
 		lay_out_split(unit, place, sections);

@@ -74,6 +74,9 @@ typedef int (*sp_skim_range)(void *context, uint64_t low, uint64_t high);
  * libdw knows, or what @range returned. */
 int sp_skim_ranges(const struct sp_skim_unit *unit, const struct sp_skim_entry *entry,
 		   sp_skim_range range, void *context);
+/* False if the form is none of addresses, or its table does not have it. */
+bool sp_skim_address(const struct sp_skim_unit *unit, const struct sp_skim_value *value,
+		     uint64_t *ret_address);
 /* NULL if the form is not known here. */
 const char *sp_skim_text(const struct sp_skim_unit *unit, const struct sp_skim_value *value);
 /* Offset in .debug_info of the entry referred to, 0 if it is in no unit of this file's. */

@@ -71,8 +71,8 @@ static bool address_at(const struct sp_skim_unit *unit, uint64_t index, uint64_t
 			    ret_address);
 }
 
-static bool is_address(const struct sp_skim_unit *unit, const struct sp_skim_value *value,
-		       uint64_t *ret_address)
+bool sp_skim_address(const struct sp_skim_unit *unit, const struct sp_skim_value *value,
+		     uint64_t *ret_address)
 {
 	switch (value->form) {
 	case DW_FORM_addr:
@@ -202,12 +202,12 @@ int sp_skim_ranges(const struct sp_skim_unit *unit, const struct sp_skim_entry *
 		return old_ranges(unit, unit->ranges_base + entry->ranges.value, range, context);
 	if (!entry->low.form || !entry->high.form)
 		return 0;
-	if (!is_address(unit, &entry->low, &low))
+	if (!sp_skim_address(unit, &entry->low, &low))
 		return -ENOTSUP;
 	/* The end is an address, or a length. */
 	if (is_length(entry->high.form))
 		high = low + entry->high.value;
-	else if (!is_address(unit, &entry->high, &high))
+	else if (!sp_skim_address(unit, &entry->high, &high))
 		return -ENOTSUP;
 	return low < high ? range(context, low, high) : 0;
 }

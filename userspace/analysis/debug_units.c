@@ -9,8 +9,11 @@
 
 #include <dwarf.h>
 #include <errno.h>
+#include <gelf.h>
 #include <stdlib.h>
 
+#include "userspace/analysis/debug_head.h"
+#include "userspace/analysis/debug_layout.h"
 #include "userspace/analysis/debug_package.h"
 #include "userspace/analysis/debug_rows.h"
 #include "userspace/base/array.h"
@@ -27,6 +30,13 @@ struct unit_range {
 	uint32_t unit;
 };
 
+struct unit {
+	uint64_t entry; /* the unit's own, in .debug_info */
+	uint64_t size;	/* of its entries */
+	bool placed;	/* asked for */
+	struct sp_debug_unit_place place;
+};
+
 struct sp_debug_units {
 	Dwarf *dwarf;
 	const struct sp_debug_sections *sections;
@@ -34,8 +44,8 @@ struct sp_debug_units {
 	struct sp_debug_package *package; /* of split DWARF, NULL none */
 	bool package_sought;
 	size_t n_lost; /* units whose functions are in a file that is not there */
-	struct sp_debug_unit_place *places;
-	size_t n_places, places_room;
+	struct unit *units;
+	size_t n_units, units_room;
 	struct unit_range *ranges;
 	size_t n_ranges, ranges_room;
 };
@@ -68,15 +78,12 @@ static int add_sequence(void *context, uint64_t low, uint64_t high)
 	return add_range(sequences->units, low, high, sequences->unit);
 }
 
-/* For a unit that does not say where its code is: from its lines. */
-static int add_ranges_of_lines(struct sp_debug_units *units, Dwarf_Die *die, size_t unit)
+/* For a unit that does not say where its code is: from its lines, at @offset (UINT64_MAX: none). */
+static int add_ranges_of_lines(struct sp_debug_units *units, uint64_t offset, size_t unit)
 {
 	struct sequences sequences = {units, unit};
-	Dwarf_Attribute attribute;
-	Dwarf_Word offset;
 
-	if (!dwarf_attr(die, DW_AT_stmt_list, &attribute) ||
-	    dwarf_formudata(&attribute, &offset) != 0)
+	if (offset == UINT64_MAX)
 		return 0;
 	return sp_debug_rows_sequences(units->sections, offset, sizeof(Elf64_Addr), add_sequence,
 				       &sequences);
@@ -112,26 +119,94 @@ static int find_split(struct sp_debug_units *units, struct sp_debug_unit_place *
 	return 0;
 }
 
-static int add_unit(struct sp_debug_units *units, Dwarf_Die *die, Dwarf_Die *split, bool skeleton)
+static struct unit *add_unit(struct sp_debug_units *units, uint64_t entry)
 {
-	struct sp_debug_unit_place *place =
-		sp_array_add(&units->places, &units->n_places, &units->places_room);
-	size_t before = units->n_ranges, number = units->n_places - 1;
+	struct unit *unit = sp_array_add(&units->units, &units->n_units, &units->units_room);
+
+	if (unit)
+		unit->entry = entry;
+	return unit;
+}
+
+/* ---- … as libdw has them ---- */
+
+/* Bytes of a unit's entries, as its header says. */
+static uint64_t size_of(const struct sp_debug_units *units, const struct sp_debug_unit_place *place)
+{
+	Dwarf_Die die = place->lines;
+	struct sp_bytes bytes =
+		sp_bytes_from(units->sections->info, dwarf_dieoffset(&die) - dwarf_cuoffset(&die));
+
+	return place->packaged ? place->package.info.size : sp_bytes_number(&bytes, 4);
+}
+
+static int ask_unit(struct sp_debug_units *units, Dwarf_Die *die, Dwarf_Die *split, bool skeleton)
+{
+	struct unit *unit = add_unit(units, dwarf_dieoffset(die));
+	size_t before = units->n_ranges, number = units->n_units - 1;
 	Dwarf_Addr base, low, high;
 	ptrdiff_t at = 0;
 	int r = 0;
 
-	if (!place)
+	if (!unit)
 		return -ENOMEM;
-	place->lines = *die;
-	place->functions = split->addr ? *split : *die;
+	unit->place.lines = *die;
+	unit->place.functions = split->addr ? *split : *die;
+	unit->placed = true;
 	if (skeleton && !split->addr)
-		r = find_split(units, place);
+		r = find_split(units, &unit->place);
+	unit->size = size_of(units, &unit->place);
 	while (r == 0 && units->n_ranges < MAX_UNIT_RANGES &&
 	       (at = dwarf_ranges(die, at, &base, &low, &high)) > 0)
 		r = add_range(units, low, high, number);
 	if (r == 0 && units->n_ranges == before)
-		r = add_ranges_of_lines(units, die, number);
+		r = add_ranges_of_lines(units, sp_debug_number(die, DW_AT_stmt_list, UINT64_MAX),
+					number);
+	return r;
+}
+
+static int ask_units(struct sp_debug_units *units)
+{
+	Dwarf_CU *unit = NULL;
+	uint8_t type;
+	Dwarf_Die die, split;
+	int r = 0;
+
+	while (r == 0 && dwarf_get_units(units->dwarf, unit, &unit, NULL, &type, &die, &split) == 0)
+		if (type == DW_UT_compile || type == DW_UT_skeleton)
+			r = ask_unit(units, &die, &split, type == DW_UT_skeleton);
+	return r;
+}
+
+/* ---- … and as their own entries have them ---- */
+
+/* -ENOTSUP: libdw must be asked, for all. */
+static int skim_units(struct sp_debug_units *units)
+{
+	struct sp_debug_head head = {.unit.sections = units->sections};
+	GElf_Ehdr header;
+	int r = 0;
+
+	/* Of object files libdw has relocated its own copies. */
+	if (!gelf_getehdr(dwarf_getelf(units->dwarf), &header) || header.e_type == ET_REL)
+		return -ENOTSUP;
+	for (; r == 0 && head.unit.start < units->sections->info.size;
+	     head.unit.start = head.unit.end) {
+		size_t before = units->n_ranges;
+		struct sequences sequences = {units, units->n_units};
+		struct unit *unit;
+
+		r = sp_debug_head_read(&head);
+		if (r < 0 || !head.compiled)
+			continue;
+		unit = add_unit(units, head.unit.entries);
+		if (!unit)
+			return -ENOMEM;
+		unit->size = head.unit.end - head.unit.start;
+		r = sp_skim_ranges(&head.unit, &head.entry, add_sequence, &sequences);
+		if (r == 0 && units->n_ranges == before)
+			r = add_ranges_of_lines(units, head.lines, sequences.unit);
+	}
 	return r;
 }
 
@@ -148,19 +223,15 @@ static int compare_ranges(const void *a, const void *b)
 
 static int load_units(struct sp_debug_units *units)
 {
-	Dwarf_CU *unit = NULL;
 	uint64_t reach = 0;
-	uint8_t type;
-	Dwarf_Die die, split;
-	int r;
+	int r = skim_units(units);
 
-	while (dwarf_get_units(units->dwarf, unit, &unit, NULL, &type, &die, &split) == 0) {
-		if (type != DW_UT_compile && type != DW_UT_skeleton)
-			continue;
-		r = add_unit(units, &die, &split, type == DW_UT_skeleton);
-		if (r < 0)
-			return r;
+	if (r == -ENOTSUP) {
+		units->n_units = units->n_ranges = 0;
+		r = ask_units(units);
 	}
+	if (r < 0)
+		return r;
 	if (units->n_ranges)
 		qsort(units->ranges, units->n_ranges, sizeof(*units->ranges), compare_ranges);
 	for (size_t i = 0; i < units->n_ranges; i++) {
@@ -197,15 +268,22 @@ void sp_debug_units_free(struct sp_debug_units *units)
 	if (!units)
 		return;
 	sp_debug_package_free(units->package);
-	free(units->places);
+	free(units->units);
 	free(units->ranges);
 	free(units);
 }
 
-const struct sp_debug_unit_place *sp_debug_units_place(const struct sp_debug_units *units,
-						       uint32_t unit)
+const struct sp_debug_unit_place *sp_debug_units_place(struct sp_debug_units *units,
+						       uint32_t number)
 {
-	return &units->places[unit];
+	struct unit *unit = &units->units[number];
+
+	if (!unit->placed) {
+		unit->placed = true;
+		if (dwarf_offdie(units->dwarf, unit->entry, &unit->place.lines))
+			unit->place.functions = unit->place.lines;
+	}
+	return unit->place.lines.addr ? &unit->place : NULL;
 }
 
 size_t sp_debug_units_n_lost(const struct sp_debug_units *units)
@@ -229,16 +307,6 @@ static uint32_t find_unit(const struct sp_debug_units *units, uint64_t address, 
 	return SP_DEBUG_NO_UNIT;
 }
 
-/* Bytes of a unit's entries, as its header says. */
-static uint64_t size_of(const struct sp_debug_units *units, const struct sp_debug_unit_place *place)
-{
-	Dwarf_Die die = place->lines;
-	struct sp_bytes bytes =
-		sp_bytes_from(units->sections->info, dwarf_dieoffset(&die) - dwarf_cuoffset(&die));
-
-	return place->packaged ? place->package.info.size : sp_bytes_number(&bytes, 4);
-}
-
 static int compare_chunks(const void *a, const void *b)
 {
 	const struct sp_debug_chunk *x = a, *y = b;
@@ -253,8 +321,7 @@ static int compare_chunks(const void *a, const void *b)
 static int add_chunks(const struct sp_debug_units *units, uint32_t unit, uint32_t first, uint32_t n,
 		      uint32_t most, struct sp_debug_division *division, size_t *room)
 {
-	uint64_t read =
-		unit == SP_DEBUG_NO_UNIT ? 0 : BYTE_COST * size_of(units, &units->places[unit]);
+	uint64_t read = unit == SP_DEBUG_NO_UNIT ? 0 : BYTE_COST * units->units[unit].size;
 	uint32_t pieces = (n + most - 1) / most;
 
 	if (read > (uint64_t)ADDRESS_COST * n)
@@ -296,7 +363,7 @@ int sp_debug_units_divide(const struct sp_debug_units *units, const uint64_t *ad
 			  uint64_t shift, unsigned int processes,
 			  struct sp_debug_division *ret_division)
 {
-	size_t n_units = units ? units->n_places : 0, room = 0, at = 0;
+	size_t n_units = units ? units->n_units : 0, room = 0, at = 0;
 	sp_cleanup(sp_freep) uint32_t *unit_of = malloc((n + 1ul) * sizeof(*unit_of));
 	sp_cleanup(sp_freep) uint32_t *ends = calloc(n_units + 1, sizeof(*ends));
 	uint32_t most = n / (processes ? processes : 1) + 1, first = 0;

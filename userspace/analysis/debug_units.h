@@ -17,8 +17,8 @@ int sp_debug_units_load(Dwarf *dwarf, const struct sp_debug_sections *sections,
 			const char *const files[2], struct sp_debug_units **ret_units);
 void sp_debug_units_free(struct sp_debug_units *units); /* NULL is fine */
 
-const struct sp_debug_unit_place *sp_debug_units_place(const struct sp_debug_units *units,
-						       uint32_t unit);
+/* NULL: libdw cannot read it. */
+const struct sp_debug_unit_place *sp_debug_units_place(struct sp_debug_units *units, uint32_t unit);
 /* Whose functions are in a file that is not there. */
 size_t sp_debug_units_n_lost(const struct sp_debug_units *units);
 
