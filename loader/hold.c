@@ -2,10 +2,10 @@
  *
  * hold.c - the doorkeeper.
  *
- * It is forked, not exec'd: it runs only what is in this file. Invariant: an event is answered at
- * once, or PATIENCE_MS after its question was sent, or MOST_MS after it came; while one waits,
- * others are still answered (the recorder may have to exec a helper before it can say something). A
- * recorder that let DEAF_AFTER questions in a row go unanswered is not waited for until it answers.
+ * It runs only what is in this file. Invariant: an event is answered at once, or PATIENCE_MS after
+ * its question was sent, or MOST_MS after it came; while one waits, others are still answered (the
+ * recorder may have to exec a helper before it can say something). A recorder that let DEAF_AFTER
+ * questions in a row go unanswered is not waited for until it answers.
  */
 #include "loader/hold.h"
 
@@ -30,6 +30,7 @@
 
 #include "bpf/config.h"
 #include "loader/clock.h"
+#include "loader/companion.h"
 #include "loader/without.h"
 
 #define PATIENCE_MS 200
@@ -222,27 +223,19 @@ static void __attribute__((noreturn)) keep_door(struct doorkeeper *d)
 	}
 }
 
-/* In the new process: nothing of the recorder's stays, no terminal signal reaches it. */
-static void __attribute__((noreturn))
-become_doorkeeper(int fan, int socket, int lanes, pid_t recorder)
+static void run_doorkeeper(pid_t recorder)
 {
-	static struct doorkeeper d = {.fan = 3, .socket = 4, .lanes = 5};
+	static struct doorkeeper d = {.fan = SP_COMPANION_FD(0),
+				      .socket = SP_COMPANION_SOCKET,
+				      .lanes = SP_COMPANION_FD(1)};
 	sigset_t none;
 
-	setsid();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	prctl(PR_SET_NAME, "sp-hold");
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	if (getppid() != recorder)
 		_exit(0);
-	fan = fcntl(fan, F_DUPFD, 10);
-	socket = fcntl(socket, F_DUPFD, 10);
-	lanes = fcntl(lanes, F_DUPFD, 10);
-	if (dup2(fan, 3) < 0 || dup2(socket, 4) < 0 || dup2(lanes, 5) < 0 ||
-	    syscall(__NR_close_range, 6u, ~0u, 0u))
-		_exit(1);
 	keep_door(&d);
 }
 
@@ -251,8 +244,8 @@ become_doorkeeper(int fan, int socket, int lanes, pid_t recorder)
 int sp_hold_start(int lanes, struct sp_hold **ret_hold)
 {
 	struct sp_hold *hold = calloc(1, sizeof(*hold));
-	pid_t me = getpid();
-	int pair[2], fan, r;
+	struct sp_companion doorkeeper = {.name = "sp-hold", .run = run_doorkeeper};
+	int fan, r;
 
 	if (!hold)
 		return -ENOMEM;
@@ -262,26 +255,22 @@ int sp_hold_start(int lanes, struct sp_hold **ret_hold)
 		      : fanotify_init(FAN_CLASS_CONTENT | FAN_UNLIMITED_QUEUE | FAN_CLOEXEC |
 					      FAN_NONBLOCK,
 				      O_RDONLY | O_CLOEXEC | O_LARGEFILE);
-	r = fan < 0 ? -errno : 0;
-	if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+	if (fan < 0) {
 		r = -errno;
-		close(fan);
-	}
-	if (r < 0) {
 		free(hold);
 		return r;
 	}
-	fflush(NULL);
-	hold->doorkeeper = fork();
-	if (hold->doorkeeper == 0)
-		become_doorkeeper(fan, pair[1], lanes, me);
-	r = hold->doorkeeper < 0 ? -errno : 0;
+	doorkeeper.fds = (const int[]){fan, lanes};
+	doorkeeper.n_fds = 2;
+	r = sp_companion_start(&doorkeeper, &hold->doorkeeper, &hold->socket);
+	if (r < 0) {
+		close(fan);
+		free(hold);
+		return r;
+	}
 	/* The marks come last: from then on somebody must answer. */
-	if (r == 0)
-		r = mark_file_systems(fan);
+	r = mark_file_systems(fan);
 	close(fan);
-	close(pair[1]);
-	hold->socket = pair[0];
 	if (r < 0) {
 		sp_hold_stop(hold);
 		return r;

@@ -20,6 +20,7 @@
 #include "loader/elf_limits.h"
 #include "loader/elfscan.h"
 #include "loader/filekey.h"
+#include "loader/image_found.h"
 #include "loader/procmaps.h"
 #include "loader/unwind.h"
 #include "userspace/base/cleanup.h"
@@ -44,22 +45,6 @@ struct sp_images {
 	uint32_t next_site;
 	int arm_error, read_error; /* the last ones */
 	bool fast;
-};
-
-/* What a scan told about one file. */
-struct found {
-	struct sp_ev_probe probes[SP_ELF_LIMIT_PROBES];
-	size_t probe_count;
-	uint64_t first, last;	 /* addresses of descriptors */
-	struct sp_head **events; /* copies of its segment, probe and site events */
-	size_t event_count, event_room;
-	struct sp_ev_image image;
-	char build_id[256];
-	bool seen;
-};
-
-struct scan_run {
-	struct found *found;
 };
 
 int sp_images_new(struct sp_bpf *bpf, struct sp_recorder *recorder, struct sp_images **ret_images)
@@ -143,67 +128,8 @@ static bool on_overlay(int fd)
 	return fstatfs(fd, &s) == 0 && s.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
-static int keep_event(struct found *f, const struct sp_head *event)
-{
-	const struct sp_event_desc *desc = sp_event_find(event->type);
-	struct sp_head *copy;
-	size_t tail;
-
-	sp_event_tail(event, &tail);
-	if (f->event_count == f->event_room) {
-		size_t room = f->event_room ? 2 * f->event_room : 64;
-		struct sp_head **more = realloc(f->events, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		f->events = more;
-		f->event_room = room;
-	}
-	copy = malloc(desc->bytes + tail + 1);
-	if (!copy)
-		return -ENOMEM;
-	memcpy(copy, event, desc->bytes + tail);
-	((char *)copy)[desc->bytes + tail] = 0;
-	f->events[f->event_count++] = copy;
-	return 0;
-}
-
-static int on_event(size_t index, const struct sp_head *event, void *arg)
-{
-	struct found *f = &((struct scan_run *)arg)->found[index];
-	const struct sp_ev_site *site = (const struct sp_ev_site *)event;
-	size_t n;
-	const char *tail = sp_event_tail(event, &n);
-
-	switch (event->type) {
-	case SP_EV_image:
-		f->image = *(const struct sp_ev_image *)event;
-		f->seen = true;
-		if (n) { /* path, which is empty, then the build-id */
-			const char *id = memchr(tail, 0, n);
-
-			if (id)
-				snprintf(f->build_id, sizeof(f->build_id), "%s", id + 1);
-		}
-		return 0;
-	case SP_EV_probe:
-		if (f->probe_count < SP_ELF_LIMIT_PROBES)
-			f->probes[f->probe_count++] = *(const struct sp_ev_probe *)event;
-		break;
-	case SP_EV_site:
-		if (!f->first || site->address < f->first)
-			f->first = site->address;
-		if (site->address > f->last)
-			f->last = site->address;
-		break;
-	default:
-		break;
-	}
-	return keep_event(f, event);
-}
-
 /* Gives the image's sites their numbers, in the kernel's table and in the events. */
-static int number_sites(struct sp_images *images, struct found *f, uint32_t *ret_base)
+static int number_sites(struct sp_images *images, struct sp_image_found *f, uint32_t *ret_base)
 {
 	uint64_t range = f->first ? (f->last - f->first) / SP_DESCRIPTOR_BYTES + 1 : 0;
 	uint32_t base = images->next_site;
@@ -233,7 +159,7 @@ static int number_sites(struct sp_images *images, struct found *f, uint32_t *ret
 	return 0;
 }
 
-static int arm(struct sp_images *images, struct found *f, int fd, uint32_t base,
+static int arm(struct sp_images *images, struct sp_image_found *f, int fd, uint32_t base,
 	       struct sp_armed **ret_armed)
 {
 	struct sp_bpf_probe probes[SP_ELF_LIMIT_PROBES];
@@ -264,8 +190,8 @@ static uint16_t place_of(int fd, const char *path)
 	return sp_procmaps_is_at(fd, path) ? 0 : SP_IMAGE_ELSEWHERE;
 }
 
-static void write_events(struct sp_images *images, struct found *f, int fd, const char *path,
-			 uint32_t number)
+static void write_events(struct sp_images *images, struct sp_image_found *f, int fd,
+			 const char *path, uint32_t number)
 {
 	if (!images->recorder)
 		return;
@@ -283,20 +209,6 @@ static void write_events(struct sp_images *images, struct found *f, int fd, cons
 			((struct sp_ev_probe *)ev)->image = number;
 		sp_recorder_add(images->recorder, SP_STREAM_RECORDER, ev);
 	}
-}
-
-/* Leaves what symbols need. */
-static void drop_probes(struct found *f)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < f->event_count; i++)
-		if (f->events[i]->type == SP_EV_segment)
-			f->events[kept++] = f->events[i];
-		else
-			free(f->events[i]);
-	f->event_count = kept;
-	f->probe_count = 0;
 }
 
 /* Its regions up to now are not recorded, and nobody can tell how many there were. */
@@ -322,8 +234,8 @@ static void say_unarmed(struct sp_images *images, const char *path, uint64_t sin
 			       since ? since : sp_now());
 }
 
-static int take_image(struct sp_images *images, struct found *f, size_t index, struct image *key,
-		      int fd, const char *path, uint64_t since)
+static int take_image(struct sp_images *images, struct sp_image_found *f, size_t index,
+		      struct image *key, int fd, const char *path, uint64_t since)
 {
 	const char *why = NULL;
 	uint32_t base = 0;
@@ -338,7 +250,7 @@ static int take_image(struct sp_images *images, struct found *f, size_t index, s
 	key->build_id = f->build_id[0] ? sp_name_hash(f->build_id, strlen(f->build_id)) : 0;
 	if (f->probe_count && is_armed_below(images, key)) {
 		sp_log_verbose("%s is armed already, under its other name on overlayfs", path);
-		drop_probes(f);
+		sp_image_found_drop_probes(f);
 	}
 	if (f->probe_count) {
 		r = number_sites(images, f, &base);
@@ -382,34 +294,24 @@ static int take_image(struct sp_images *images, struct found *f, size_t index, s
 	return 0;
 }
 
-static void free_found(struct found *found, size_t count)
-{
-	for (size_t i = 0; found && i < count; i++) {
-		for (size_t k = 0; k < found[i].event_count; k++)
-			free(found[i].events[k]);
-		free(found[i].events);
-	}
-	free(found);
-}
-
 static int scan_new(struct sp_images *images, const int *fds, const char *const *paths,
 		    const uint64_t *since, struct image *keys, size_t count)
 {
-	struct scan_run run = {.found = calloc(count, sizeof(struct found))};
+	struct sp_image_found *found = calloc(count, sizeof(*found));
 	struct sp_error err = {0};
-	int r = -ENOMEM;
+	int r;
 
-	if (!run.found)
-		return r;
-	r = sp_elfscan_run(images->scan, fds, count, on_event, &run, &err);
+	if (!found)
+		return -ENOMEM;
+	r = sp_elfscan_run(images->scan, fds, count, sp_image_found_take, found, &err);
 	if (r < 0) {
 		sp_log_error("cannot read the program's ELF files: %s",
 			     err.text[0] ? err.text : strerror(-r));
 		sp_bpf_hint(r);
 	}
 	for (size_t i = 0; i < count && r == 0; i++)
-		r = take_image(images, &run.found[i], i, &keys[i], fds[i], paths[i], since[i]);
-	free_found(run.found, count);
+		r = take_image(images, &found[i], i, &keys[i], fds[i], paths[i], since[i]);
+	sp_image_found_free(found, count);
 	return r;
 }
 

@@ -2,10 +2,9 @@
  *
  * keep.c - the keeper.
  *
- * It is forked, not exec'd: it runs only what is in this file and in links.c. Invariant: nobody
- * else ever has a descriptor of a link. It ends when the other side of the socket is shut, or the
- * recorder dead (what that has forked may have the socket for a while longer), and its end closes
- * all links.
+ * It runs only what is in this file and in links.c. Invariant: nobody else ever has a descriptor of
+ * a link. It ends when the other side of the socket is shut, or the recorder dead (what that has
+ * forked may have the socket for a while longer), and its end closes all links.
  */
 #include "loader/keep.h"
 
@@ -14,15 +13,14 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "loader/companion.h"
 #include "loader/slice.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
@@ -166,30 +164,26 @@ static void spare_from_oom(void)
 		close(fd);
 }
 
-/* In the new process: nothing of the recorder's stays, and no signal reaches it. */
-static void __attribute__((noreturn)) become_keeper(int socket, int recorder)
+/* Whoever waits for the end of the recorder's output is not to wait for the keeper. */
+static void leave_streams(void)
 {
-	sigset_t all;
-	int null;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	setsid();
-	prctl(PR_SET_NAME, "sp-keep");
-	socket = fcntl(socket, F_DUPFD, 10);
-	recorder = fcntl(recorder, F_DUPFD, 10);
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (null >= 0)
-		null = fcntl(null, F_DUPFD, 10);
 	for (int i = 0; i < 3; i++)
 		if (null < 0 || dup2(null, i) < 0)
 			close(i);
-	if (dup2(socket, 3) < 0 || dup2(recorder, 4) < 0 || syscall(__NR_close_range, 5u, ~0u, 0u))
-		_exit(1);
+	if (null > 2)
+		close(null);
+}
+
+static void run_keeper(pid_t recorder)
+{
+	(void)recorder;
+	leave_streams();
 	spare_from_oom();
 	/* The recorder waits for it, and programs that are held at their exec for the recorder. */
 	sp_slice_set(HURRY, true);
-	keep(3, 4);
+	keep(SP_COMPANION_SOCKET, SP_COMPANION_FD(0));
 }
 
 /* ---- the recorder's side ---- */
@@ -198,26 +192,19 @@ int sp_keep_start(struct sp_keep **ret_keep)
 {
 	struct sp_keep *keep = calloc(1, sizeof(*keep));
 	sp_cleanup(sp_closep) int me = (int)syscall(__NR_pidfd_open, getpid(), 0);
-	int pair[2], r = me < 0 ? -errno : 0;
+	struct sp_companion keeper = {
+		.name = "sp-keep",
+		.fds = &me,
+		.n_fds = 1,
+		.run = run_keeper,
+	};
+	int r = me < 0 ? -errno : 0;
 
 	if (!keep)
 		return -ENOMEM;
-	if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		r = -errno;
+	if (r == 0)
+		r = sp_companion_start(&keeper, &keep->keeper, &keep->socket);
 	if (r < 0) {
-		free(keep);
-		return r;
-	}
-	fflush(NULL);
-	keep->keeper = fork();
-	if (keep->keeper == 0)
-		become_keeper(pair[1], me);
-	if (keep->keeper < 0)
-		r = -errno;
-	close(pair[1]);
-	keep->socket = pair[0];
-	if (r < 0) {
-		close(keep->socket);
 		free(keep);
 		return r;
 	}

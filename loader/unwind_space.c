@@ -2,9 +2,8 @@
  *
  * unwind_space.c - see unwind_space.h.
  *
- * Invariant: a space's pieces are sorted by address and do not overlap; each holds its file. A
- * place (ranges of the kernel's array) has as many users as spaces that the kernel was told to find
- * there.
+ * Invariant: a place (ranges of the kernel's array) has as many users as spaces that the kernel was
+ * told to find there.
  */
 #include "loader/unwind_space.h"
 
@@ -15,7 +14,6 @@
 
 #include "loader/unwind_ranges.h"
 #include "loader/unwind_runs.h"
-#include "userspace/base/search.h"
 
 #define BUCKETS 1024
 /* Ranges that the changes of one space may keep closed at a time. */
@@ -30,8 +28,7 @@ struct space {
 	struct space *next, *next_dirty;
 	uint32_t process, parent;
 	uint64_t born, last_fork; /* ns */
-	struct sp_unwind_piece *pieces;
-	size_t count, room;
+	struct sp_unwind_pieces pieces;
 	struct place *place; /* NULL: the kernel has none */
 	bool dirty, unfit;
 	uint64_t next_update; /* ns */
@@ -96,16 +93,10 @@ static void drop_place(struct sp_unwind_spaces *s, struct place *place, uint64_t
 
 static int copy_parent(struct sp_unwind_spaces *s, struct space *space, struct space *parent)
 {
-	space->pieces = malloc((parent->count + 1) * sizeof(*space->pieces));
-	if (!space->pieces)
-		return -ENOMEM;
-	if (parent->count)
-		memcpy(space->pieces, parent->pieces, parent->count * sizeof(*space->pieces));
-	space->count = parent->count;
-	space->room = parent->count + 1;
-	for (size_t i = 0; i < space->count; i++)
-		if (space->pieces[i].file)
-			sp_unwind_cache_hold(space->pieces[i].file);
+	int r = sp_unwind_pieces_copy(&space->pieces, &parent->pieces);
+
+	if (r < 0)
+		return r;
 	if (space->born > parent->last_fork)
 		parent->last_fork = space->born;
 	if (parent->place &&
@@ -149,11 +140,8 @@ int sp_unwind_spaces_add(struct sp_unwind_spaces *s, uint32_t process, uint32_t 
 
 static void free_space(struct sp_unwind_spaces *s, struct space *space, uint64_t now)
 {
-	for (size_t i = 0; i < space->count; i++)
-		if (space->pieces[i].file)
-			sp_unwind_cache_release(space->pieces[i].file, now);
+	sp_unwind_pieces_free(&space->pieces, now);
 	drop_place(s, space->place, now);
-	free(space->pieces);
 	free(space);
 }
 
@@ -175,125 +163,19 @@ void sp_unwind_spaces_remove(struct sp_unwind_spaces *s, uint32_t process, uint6
 	free_space(s, space, now);
 }
 
-/* ---- pieces ---- */
-
-static int make_room(struct space *space, size_t more)
-{
-	size_t room = space->room ? space->room : 32;
-	struct sp_unwind_piece *pieces;
-
-	if (space->count + more <= space->room)
-		return 0;
-	while (room < space->count + more)
-		room *= 2;
-	pieces = realloc(space->pieces, room * sizeof(*pieces));
-	if (!pieces)
-		return -ENOMEM;
-	space->pieces = pieces;
-	space->room = room;
-	return 0;
-}
-
-/* The first piece that ends behind the address. */
-static size_t first_behind(const struct space *space, uint64_t address)
-{
-	return sp_search(space->count, i, space->pieces[i].end <= address);
-}
-
-static void insert(struct space *space, size_t at, struct sp_unwind_piece piece)
-{
-	memmove(space->pieces + at + 1, space->pieces + at, (space->count - at) * sizeof(piece));
-	space->pieces[at] = piece;
-	space->count++;
-	if (piece.file)
-		sp_unwind_cache_hold(piece.file);
-}
-
-static void drop(struct space *space, size_t at, uint64_t now)
-{
-	if (space->pieces[at].file)
-		sp_unwind_cache_release(space->pieces[at].file, now);
-	space->count--;
-	memmove(space->pieces + at, space->pieces + at + 1,
-		(space->count - at) * sizeof(space->pieces[0]));
-}
-
-static void cut_front(struct sp_unwind_piece *piece, uint64_t start)
-{
-	piece->offset += start - piece->start;
-	piece->start = start;
-}
-
-/* Takes [start, end) out. There is room for one more piece. Returns where that is. */
-static size_t uncover(struct space *space, uint64_t start, uint64_t end, uint64_t now)
-{
-	size_t at = first_behind(space, start);
-	struct sp_unwind_piece *p = &space->pieces[at];
-
-	if (at < space->count && p->start < start) {
-		if (p->end > end) { /* a hole in its middle */
-			struct sp_unwind_piece rest = *p;
-
-			cut_front(&rest, end);
-			p->end = start;
-			insert(space, at + 1, rest);
-			return at + 1;
-		}
-		p->end = start;
-		at++;
-	}
-	while (at < space->count && space->pieces[at].end <= end)
-		drop(space, at, now);
-	if (at < space->count && space->pieces[at].start < end)
-		cut_front(&space->pieces[at], end);
-	return at;
-}
-
-static bool continues(const struct sp_unwind_piece *a, const struct sp_unwind_piece *b)
-{
-	return a->end == b->start && a->file == b->file && a->flags == b->flags &&
-	       (!a->file || a->offset + (a->end - a->start) == b->offset);
-}
-
-static void join_neighbours(struct space *space, size_t at, uint64_t now)
-{
-	if (at + 1 < space->count && continues(&space->pieces[at], &space->pieces[at + 1])) {
-		space->pieces[at].end = space->pieces[at + 1].end;
-		drop(space, at + 1, now);
-	}
-	if (at && continues(&space->pieces[at - 1], &space->pieces[at])) {
-		space->pieces[at - 1].end = space->pieces[at].end;
-		drop(space, at, now);
-	}
-}
-
-/* The kernel tells of a mapping again when its protection is changed. */
-static bool is_there(const struct space *space, const struct sp_unwind_piece *piece)
-{
-	size_t at = first_behind(space, piece->start);
-	const struct sp_unwind_piece *p = &space->pieces[at];
-
-	return at < space->count && p->start <= piece->start && p->end >= piece->end &&
-	       p->file == piece->file && p->flags == piece->flags &&
-	       (!p->file || p->offset + (piece->start - p->start) == piece->offset);
-}
+/* ---- mappings ---- */
 
 static int map_one(struct sp_unwind_spaces *s, struct space *space,
 		   const struct sp_unwind_piece *piece, uint64_t time)
 {
-	size_t at;
+	int r;
 
-	if (is_there(space, piece))
+	if (sp_unwind_pieces_has(&space->pieces, piece))
 		return 0;
-	if (make_room(space, 2) < 0)
-		return -ENOMEM;
-	make_dirty(s, space);
-	at = uncover(space, piece->start, piece->end, time);
-	if (space->count >= SP_UNWIND_MOST_PIECES)
-		return -E2BIG;
-	insert(space, at, *piece);
-	join_neighbours(space, at, time);
-	return 0;
+	r = sp_unwind_pieces_add(&space->pieces, piece, time);
+	if (r != -ENOMEM)
+		make_dirty(s, space);
+	return r;
 }
 
 int sp_unwind_spaces_map(struct sp_unwind_spaces *s, uint32_t process,
@@ -321,18 +203,16 @@ const struct sp_unwind_piece *sp_unwind_spaces_find(const struct sp_unwind_space
 						    uint32_t process, uint64_t address)
 {
 	const struct space *space = *find(s, process);
-	size_t at = space ? first_behind(space, address) : 0;
 
-	return space && at < space->count && space->pieces[at].start <= address ? &space->pieces[at]
-										: NULL;
+	return space ? sp_unwind_pieces_find(&space->pieces, address) : NULL;
 }
 
 void sp_unwind_spaces_changed(struct sp_unwind_spaces *s, const struct sp_unwind_file *file)
 {
 	for (size_t i = 0; i < BUCKETS && file->users; i++)
 		for (struct space *space = s->buckets[i]; space; space = space->next)
-			for (size_t k = 0; k < space->count && !space->dirty; k++)
-				if (space->pieces[k].file == file)
+			for (size_t k = 0; k < space->pieces.count && !space->dirty; k++)
+				if (space->pieces.list[k].file == file)
 					make_dirty(s, space);
 }
 
@@ -350,7 +230,7 @@ static int update(struct sp_unwind_spaces *s, struct space *space, uint64_t now)
 {
 	struct place *place;
 	uint64_t first;
-	int r = sp_unwind_ranges_make(&s->scratch, space->pieces, space->count);
+	int r = sp_unwind_ranges_make(&s->scratch, space->pieces.list, space->pieces.count);
 
 	if (r < 0 || !s->scratch.count || is_same(s, space->place))
 		return r;

@@ -14,9 +14,7 @@
 #include <stdint.h>
 
 #include "loader/bpf.h"
-#include "loader/unwind_cache.h"
-
-#define SP_UNWIND_MOST_PIECES 8192 /* mappings of one process */
+#include "loader/unwind_pieces.h"
 
 struct sp_unwind_spaces;
 
@@ -28,16 +26,8 @@ int sp_unwind_spaces_add(struct sp_unwind_spaces *spaces, uint32_t process, uint
 			 uint64_t time);
 void sp_unwind_spaces_remove(struct sp_unwind_spaces *spaces, uint32_t process, uint64_t now);
 
-/* A mapping: of a file, or, with @file NULL, one without a table (@flags: enum
- * sp_unwind_range_flag). */
-struct sp_unwind_piece {
-	uint64_t start, end;
-	uint64_t offset; /* in the file, of start */
-	struct sp_unwind_file *file;
-	uint32_t flags;
-};
-/* Maps it at @time (ns), also in the processes that were forked from this one after that. -ENOENT:
- * no such process; -E2BIG: it has too many mappings; -ENOMEM. */
+/* Maps a piece at @time (ns), also in the processes that were forked from this one after that.
+ * -ENOENT: no such process; -E2BIG: it has too many mappings; -ENOMEM. */
 int sp_unwind_spaces_map(struct sp_unwind_spaces *spaces, uint32_t process,
 			 const struct sp_unwind_piece *piece, uint64_t time);
 /* What is mapped at an address; NULL: nothing. */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * companion.c - see companion.h.
+ */
+#include "loader/companion.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* First out of the way of each other, then to their places. */
+static int place_descriptors(const struct sp_companion *companion, int socket)
+{
+	int fds[1 + SP_COMPANION_MOST_FDS];
+	int n = 1 + (int)companion->n_fds;
+
+	for (int i = 0; i < n; i++)
+		fds[i] = fcntl(i ? companion->fds[i - 1] : socket, F_DUPFD, 16);
+	for (int i = 0; i < n; i++)
+		if (dup2(fds[i], SP_COMPANION_SOCKET + i) < 0)
+			return -errno;
+	return syscall(__NR_close_range, SP_COMPANION_SOCKET + n, ~0u, 0u) ? -errno : 0;
+}
+
+static void __attribute__((noreturn))
+become_companion(const struct sp_companion *companion, int socket, pid_t recorder)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	setsid();
+	prctl(PR_SET_NAME, companion->name);
+	if (place_descriptors(companion, socket) == 0)
+		companion->run(recorder);
+	_exit(1);
+}
+
+int sp_companion_start(const struct sp_companion *companion, pid_t *ret_pid, int *ret_socket)
+{
+	pid_t recorder = getpid(), pid;
+	int pair[2], r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0)
+		become_companion(companion, pair[1], recorder);
+	r = pid < 0 ? -errno : 0;
+	close(pair[1]);
+	if (r < 0) {
+		close(pair[0]);
+		return r;
+	}
+	*ret_pid = pid;
+	*ret_socket = pair[0];
+	return 0;
+}

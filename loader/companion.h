@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * companion.h - a process of its own beside the recorder: forked, not exec'd, and joined to it by a
+ * socket.
+ */
+#ifndef SP_LOADER_COMPANION_H
+#define SP_LOADER_COMPANION_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#define SP_COMPANION_SOCKET 3
+#define SP_COMPANION_FD(i) (4 + (i)) /* descriptors that it was given, in their order */
+#define SP_COMPANION_MOST_FDS 4
+
+struct sp_companion {
+	const char *name;
+	const int *fds;
+	size_t n_fds;
+	void (*run)(pid_t recorder); /* in the new process; does not return */
+};
+
+/* Starts it, with all signals blocked, in a session of its own, where no terminal reaches it. Of
+ * the recorder's descriptors it has those that are named here, and the standard streams.
+ * *@ret_socket takes messages. -errno without a process. */
+int sp_companion_start(const struct sp_companion *companion, pid_t *ret_pid, int *ret_socket);
+
+#endif
