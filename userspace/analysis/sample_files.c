@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "formats/profile_guard.h"
+#include "formats/util.h"
 #include "userspace/analysis/sample_files_private.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
