@@ -79,10 +79,11 @@ def disperse(targets):
 
 def kill_at_change(recorder, watched, before):
     """Kills it as soon as the first semaphore is no longer what it was."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while all(w.value() == b for w, b in zip(watched, before)):
         if time.monotonic() > until:
-            raise RuntimeError("no semaphore changed")
+            waits = {pid: pathlib.Path(f"/proc/{pid}/stack").read_text() for pid in (recorder.pid, keeper_of(recorder))}
+            raise RuntimeError(f"no semaphore changed, while these wait: {waits}")
     time.sleep(random.uniform(0, 0.0001))
     recorder.kill()
     recorder.wait()
