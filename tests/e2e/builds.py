@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """builds.py - the same program built in many ways: every call of each is recorded, between its stamps, and
 a library's beside the program's."""
-import shutil
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (EMULATED, SOURCE, check, equal, good, lost, main, need_root, need_scope_profiler,
+from e2e import (EMULATED, SOURCE, check, equal, good, have, lost, main, need_root, need_scope_profiler,
                  need_tool, run, scaled, trace)
 
 need_root()
@@ -38,7 +37,7 @@ BUILDS = [
 
 def can_link(into, build):
     """Whether the machine has what the flags need, tried on a program without regions."""
-    if not shutil.which(build[0]):
+    if not have(build[0]):
         return False
     (into / "empty.c").write_text("int main(void) { return 0; }\n")
     return run([*build, into / "empty.c", "-o", into / "empty"]).returncode == 0 and run([into / "empty"]).returncode == 0

@@ -3,11 +3,11 @@
 """identical.py - a traced program computes, bit for bit, what it computes untraced: leaf functions that
 live in the red zone, at -O2 and -O3 by gcc and clang, and the heat examples, sampled all the while."""
 import re
-import shutil
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import BIN, SOURCE, check, equal, good, lost, main, need_root, need_scope_profiler, need_tool, recorded, scaled, trace
+from e2e import (BIN, SOURCE, check, equal, good, have, lost, main, need_root, need_scope_profiler, need_tool, recorded,
+                 scaled, trace)
 
 need_root()
 need_scope_profiler()
@@ -19,8 +19,7 @@ CALLS = scaled(40_000)  # a leaf
 
 def red_zone(into):
     for compiler in ("gcc", "clang"):
-        if not shutil.which(compiler):
-            print(f"no {compiler} here")
+        if not have(compiler):
             continue
         for level in ("-O2", "-O3"):
             program = into / f"redzone{compiler}{level}"

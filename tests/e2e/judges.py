@@ -11,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (BIN, PROGRAMS, SANITIZED, check, equal, finish, good, main, need_root,
+from e2e import (BIN, PROGRAMS, SANITIZED, check, equal, finish, good, have, main, need_root,
                  need_scope_profiler, recorded, report, run, scaled, semaphores, start, start_trace, trace, wait_for)
 
 need_root()
@@ -25,15 +25,6 @@ HEAT = BIN / "heat"
 CALLS = PROGRAMS / "calls"
 NS = 1e9
 EVENTS = "/sys/kernel/tracing/events/sdt_sp"
-
-
-def have(tool):
-    """A judge that is missing is missed only where all must be there."""
-    there = shutil.which(tool)
-    if not there:
-        print(f"no {tool} here: not compared")
-        check(os.environ.get("CI") != "true", f"{tool} is missing")
-    return there
 
 
 def near(seen, wanted, what):

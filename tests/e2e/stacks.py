@@ -14,7 +14,7 @@ import shutil
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import SOURCE, SP_REPORT, check, equal, good, main, need_root, need_tool, recorded, run, trace
+from e2e import SOURCE, SP_REPORT, check, equal, good, have, main, need_root, need_tool, recorded, run, trace
 
 need_root()
 need_tool("gcc")
@@ -92,8 +92,7 @@ def compare(what, into, command, just_mapped=0):
 
 def c_build(name, into, compiler, flags, static=False):
     static = static or "-static" in flags
-    if not shutil.which(compiler):
-        print(f"{name}: left out, there is no {compiler}")
+    if not have(compiler):
         return
     program = compile_c(into, compiler, flags, static)
     compare(name, into, [program, SECONDS, *kinds_of(static)])
@@ -130,15 +129,14 @@ def cxx(into):
     need_tool("g++")
     for compiler in ["g++", "clang++"]:
         for level in (["-O0", "-O1", "-O2", "-O3"] if FULL else ["-O2"]):
-            if not shutil.which(compiler):
+            if not have(compiler):
                 continue
             good([compiler, "-std=c++17", level, "-g", PROGRAMS / "kinds.cpp", "-o", into / "kinds"])
             compare(f"{compiler} {level}", into, [into / "kinds", 2 * SECONDS])
 
 
 def fortran(into):
-    if not shutil.which("gfortran"):
-        print("left out: there is no gfortran")
+    if not have("gfortran"):
         return
     for flags in ([["-O0"], ["-O1"], ["-O2"], ["-O3"], ["-O2", "-static"]] if FULL else [["-O2"]]):
         good(["gfortran", *flags, "-g", f"-J{into}", PROGRAMS / "kinds.f90", "-o", into / "kinds"])

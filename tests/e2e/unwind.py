@@ -11,8 +11,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (BIN, EMULATED, PROGRAMS, SLOWER, SP_REPORT, check, contains, equal, everywhere, finish, main, need_root,
-                 need_tool, real_time, run, scaled, start, start_trace, trace)
+from e2e import (BIN, EMULATED, PROGRAMS, SLOWER, SP_REPORT, check, contains, equal, everywhere, finish, have, main,
+                 need_root, need_tool, real_time, run, scaled, start, start_trace, trace)
 from unwinding import COMPLETE, Stacks
 
 need_root()
@@ -235,7 +235,7 @@ def deleted(into):
 
 def container(into):
     """In a mount namespace where the program has a path that it has nowhere else."""
-    if shutil.which("unshare") is None:
+    if not have("unshare"):
         return
     inside = into / "inside"
     inside.mkdir()

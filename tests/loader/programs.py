@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 
 # Two translation units, so that probes and descriptors of both are merged by the linker.
 MAIN = r"""
@@ -83,7 +84,11 @@ def write(path, text):
 
 
 def have(tool):
-    return shutil.which(tool) is not None
+    """What is missing leaves out a part of a test, and fails it where everything must be there."""
+    found = shutil.which(tool) is not None
+    if not found and os.environ.get("CI") == "true":
+        sys.exit(f"{tool} is missing, and CI=true")
+    return found
 
 
 def linker_there(command):

@@ -51,7 +51,7 @@ def main():
     if platform.machine() != "x86_64":
         print("only x86-64 has such a page")
         return 77
-    missing = [t for t in ("gcc", "clang", "ld.gold", "ld.lld") if not shutil.which(t)]
+    missing = [t for t in ("gcc", "clang", "ld.gold", "ld.lld", "valgrind") if not shutil.which(t)]
     if missing:
         print(f"cannot run without {', '.join(missing)}")
         return 1 if os.environ.get("CI") == "true" else 77
@@ -62,7 +62,7 @@ def main():
         error = run([compiler, *COMMON, *flags.split(), "-o", app])
         for _ in range(runs):
             error = error or run([app])
-        if not error and flags == "-O0" and shutil.which("valgrind"):
+        if not error and flags == "-O0":
             error = run(["valgrind", "-q", "--error-exitcode=3", app])
         if error:
             failed += 1

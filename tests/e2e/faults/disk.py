@@ -13,8 +13,8 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
-from e2e import (SP_REPORT, SP_TRACE, check, contains, equal, everywhere, files, finish, good, main, need_root,
-                 need_scope_profiler, run, start, start_trace, stop_trace, trace, wait_for, wait_said)
+from e2e import (SP_REPORT, SP_TRACE, check, contains, equal, everywhere, files, finish, good, have, main,
+                 need_root, need_scope_profiler, run, start, start_trace, stop_trace, trace, wait_for, wait_said)
 
 need_root()
 need_scope_profiler()
@@ -152,8 +152,7 @@ def with_quota(into):
             print(f"not available: quota of ext4: {os.strerror(failed)}")
     (into / "image").unlink()
     (into / "disk").rmdir()
-    if not shutil.which("mkfs.btrfs"):
-        print("not available: mkfs.btrfs")
+    if not have("mkfs.btrfs"):
         yield None, None
         return
     with disk_image(into, 160, ["mkfs.btrfs", "-q"], "loop") as disk:

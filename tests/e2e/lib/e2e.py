@@ -108,6 +108,15 @@ def need_tool(*names):
             skip(f"needs {name}")
 
 
+def have(tool):
+    """Leaves out a part of a test where the tool is missing; where everything must be there, that is a failure."""
+    there = shutil.which(tool)
+    if not there:
+        print(f"no {tool} here: left out")
+        check(os.environ.get("CI") != "true", f"{tool} is missing")
+    return there
+
+
 def need_scope_profiler():
     """Goes on under the Python that has scope-profiler, h5py and numpy."""
     python = os.environ.get("SP_SCOPE_PROFILER_PYTHON")

@@ -42,6 +42,13 @@ def path(name):
     return os.path.join(WORK, name)
 
 
+def there(tool):
+    """Where everything must be there, what leaves out a part of a test fails it."""
+    found = shutil.which(tool) is not None
+    assert found or os.environ.get("CI") != "true", f"{tool} is missing, and CI=true"
+    return found
+
+
 class Program:
     """A program or library: what it was built with, and the addresses of its instructions."""
 
@@ -125,10 +132,10 @@ class Lines(unittest.TestCase):
             Program("cxx", "g++", "templates.cpp", "-O2", "-g"),
             Program("library.so", "gcc", "library.c", "-O2", "-g", "-shared", "-fPIC"),
         ]
-        if shutil.which("clang"):
+        if there("clang"):
             cls.programs.append(Program("c_clang", "clang", c, "-O2", "-g"))
             cls.programs.append(Program("cxx_clang", "clang++", "templates.cpp", "-O2", "-g"))
-        if shutil.which("gfortran"):
+        if there("gfortran"):
             cls.programs.append(Program("fortran", "gfortran", f90, "-O2", "-g", f"-J{WORK}"))
         cls.by_name = {p.name: p for p in cls.programs}
         cls.stripped = Program("stripped", "gcc", c, "-O2", "-g")
@@ -152,7 +159,7 @@ class Lines(unittest.TestCase):
             hits = collections.Counter(a - program.bias for r, _, a in samples if r == number)
             places = addr2line(program, sorted(hits))
             names = {a: place[0] for a, place in places.items()}
-            if "clang" in program.name and shutil.which("llvm-symbolizer"):
+            if "clang" in program.name and there("llvm-symbolizer"):
                 names = symbolizer(program, sorted(hits))
             expected, functions = collections.Counter(), collections.defaultdict(set)
             for address, n in hits.items():
@@ -336,7 +343,7 @@ class Lines(unittest.TestCase):
     def test_names_by_debug_information(self):
         """Whose .omp_outlined. is, and that solve_ is solve, is not in the names."""
         for compiler, source in (("clang++", "outlined.cpp"), ("gfortran", "mangled.f90")):
-            if not shutil.which(compiler):
+            if not there(compiler):
                 continue
             built = path(source + ".o")
             run(compiler, "-O2", "-g", "-fopenmp", "-fPIC", f"-I{WORK}", "-c", "-o", built,
@@ -638,7 +645,7 @@ class Lines(unittest.TestCase):
         program = self.by_name["c_pie"]
         sps.write(path("net.sps"), ["r"], [(self.stripped.path, BASE), (program.path, BASE)],
                   [(0, 0, BASE + 0x1100), (0, 1, BASE + program.addresses[0])])
-        if not shutil.which("strace"):
+        if not there("strace"):
             self.skipTest("no strace")
         done = run("strace", "-f", "-e", "trace=socket,connect", SP_REPORT, "lines",
                    path("net.sps"), env={"DEBUGINFOD_URLS": "http://127.0.0.1:9",

@@ -33,6 +33,14 @@ def same(seen, wanted, what):
         raise Failed(f"{what}:\n  seen   {seen!r}\n  wanted {wanted!r}")
 
 
+def there(tool):
+    """Where everything must be there, what leaves out a part of a test fails it."""
+    found = shutil.which(tool) is not None
+    if not found and os.environ.get("CI") == "true":
+        raise Failed(f"{tool} is missing, and CI=true")
+    return found
+
+
 class Program:
     """Where the functions of an ELF file are."""
 
@@ -560,7 +568,7 @@ ACTIVE = "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 def svg_of(test, *args, name="x.svg"):
     path = os.path.join(test.work, name)
     test.run("export", "flamegraph", "--force", "-o", path, *args)
-    if shutil.which("xmllint"):
+    if there("xmllint"):
         subprocess.run(["xmllint", "--noout", "--nonet", path], check=True)
     return path, ET.parse(path).getroot()
 
@@ -655,8 +663,8 @@ def test_hostile(test):
 
 def test_script(test):
     """The script of a flame graph, in a small imitation of a browser: zoom, search, keys."""
-    node = shutil.which("node") or shutil.which("nodejs")
-    if not node:
+    node = shutil.which("nodejs") or "node"
+    if not there(node):
         print("script: skipped, there is no node")
         return
     recording = test.recording("script.h5")
