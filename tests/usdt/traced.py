@@ -132,8 +132,8 @@ class Program:
 
     def line(self):
         while b"\n" not in self.buffer:
-            ready = select.select([self.process.stdout], [], [], 60)[0]
-            assert ready, f"{self.name}: no answer in 60 s"
+            ready = select.select([self.process.stdout], [], [], 120)[0]
+            assert ready, f"{self.name}: no answer in 120 s"
             more = os.read(self.process.stdout.fileno(), 65536)
             assert more, f"{self.name}: exit {self.process.wait()} too early"
             self.buffer += more

@@ -80,13 +80,13 @@ static unsigned semaphores(int raise, unsigned *ret_all)
 	return up;
 }
 
-/* Waits at most ten seconds until all semaphores are up, or none is. */
+/* Waits until all semaphores are up, or none is; for longer than traced.py waits for a tracer to end. */
 static int await_semaphores(int up)
 {
 	struct timespec pause = {0, 10000000};
 	unsigned all = 0, i;
 
-	for (i = 0; i < 1000; i++) {
+	for (i = 0; i < 10000; i++) {
 		if (semaphores(0, &all) == (up ? all : 0))
 			return 1;
 		nanosleep(&pause, NULL);

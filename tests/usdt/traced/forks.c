@@ -371,9 +371,9 @@ static void await_tracers(void)
 	struct timespec pause = {0, 10000000}, settle = {0, 500000000};
 	unsigned i;
 
-	for (i = 0; i < 3000 && !(ready() && one_ready() && two_ready()); i++)
+	for (i = 0; i < 10000 && !(ready() && one_ready() && two_ready()); i++)
 		nanosleep(&pause, NULL);
-	if (i == 3000)
+	if (i == 10000)
 		fail("no tracer on both places of all probes");
 	nanosleep(&settle, NULL);
 }

@@ -101,9 +101,9 @@ static void await_tracer(void)
 	struct timespec pause = {0, 10000000}, settle = {0, 500000000};
 	unsigned i;
 
-	for (i = 0; i < 2000 && !(sp_begin_sema_v1 && sp_end_sema_v1); i++)
+	for (i = 0; i < 10000 && !(sp_begin_sema_v1 && sp_end_sema_v1); i++)
 		nanosleep(&pause, NULL);
-	if (i == 2000)
+	if (i == 10000)
 		exit(4);
 	nanosleep(&settle, NULL);
 }

@@ -60,9 +60,9 @@ int main(void)
 	unsigned i;
 
 	(void)sp_region_intern("handle");
-	for (i = 0; i < 2000 && !(sp_begin_sema_v1 && sp_end_sema_v1); i++)
+	for (i = 0; i < 10000 && !(sp_begin_sema_v1 && sp_end_sema_v1); i++)
 		nanosleep(&pause, NULL);
-	if (i == 2000)
+	if (i == 10000)
 		return 4;
 	puts("traced");
 	fflush(stdout);
