@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 
 #include "formats/profile_guard.h"
-#include "formats/util.h"
 #include "userspace/analysis/sample_files_private.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
@@ -229,32 +228,4 @@ int sp_sample_files_add(struct sp_sample_files *files, const char *path, struct 
 		r = add_file(files, path, error);
 	}
 	return r < 0 && !files->failed ? sp_sample_files_failed(files, r, path) : r;
-}
-
-bool sp_sample_files_have_lines(const struct sp_sample_files *files)
-{
-	uint64_t samples = 0, known = 0;
-
-	for (size_t i = 0; i < files->n; i++) {
-		sp_cleanup(sp_profile_freep) struct sp_profile *profile = NULL;
-		const struct sp_extras *extras;
-		struct sp_error error;
-
-		if (sp_profile_open_guarded(files->paths[i], NULL, &profile, &error) < 0 ||
-		    sp_profile_extras(profile, &extras, &error) < 0)
-			return false;
-		for (size_t k = 0; k < extras->n_line_profiles; k++) {
-			const struct sp_line_profile *lines = &extras->line_profiles[k];
-
-			for (size_t j = 0; j < lines->n; j++) {
-				if (!sp_sample_files_wants(files, lines->rank) ||
-				    lines->hits[j] <= 0)
-					continue;
-				sp_add_capped(&samples, (uint64_t)lines->hits[j]);
-				if (lines->lines[j] > 0)
-					sp_add_capped(&known, (uint64_t)lines->hits[j]);
-			}
-		}
-	}
-	return known && samples == files->samples;
 }

@@ -193,3 +193,31 @@ int sp_sample_files_read(struct sp_sample_files *files, const struct sp_sample_r
 	}
 	return 0;
 }
+
+bool sp_sample_files_have_lines(const struct sp_sample_files *files)
+{
+	uint64_t samples = 0, known = 0;
+
+	for (size_t i = 0; i < files->n; i++) {
+		sp_cleanup(sp_profile_freep) struct sp_profile *profile = NULL;
+		const struct sp_extras *extras;
+		struct sp_error error;
+
+		if (sp_profile_open_guarded(files->paths[i], NULL, &profile, &error) < 0 ||
+		    sp_profile_extras(profile, &extras, &error) < 0)
+			return false;
+		for (size_t k = 0; k < extras->n_line_profiles; k++) {
+			const struct sp_line_profile *lines = &extras->line_profiles[k];
+
+			for (size_t j = 0; j < lines->n; j++) {
+				if (!sp_sample_files_wants(files, lines->rank) ||
+				    lines->hits[j] <= 0)
+					continue;
+				sp_add_capped(&samples, (uint64_t)lines->hits[j]);
+				if (lines->lines[j] > 0)
+					sp_add_capped(&known, (uint64_t)lines->hits[j]);
+			}
+		}
+	}
+	return known && samples == files->samples;
+}

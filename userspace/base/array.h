@@ -8,6 +8,7 @@
 #ifndef SP_BASE_ARRAY_H
 #define SP_BASE_ARRAY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -33,5 +34,15 @@ static inline void *sp_array_grow(void *array, size_t count, size_t *room, size_
 		} \
 		grown_ ? &(*(array))[*(count)-1] : NULL; \
 	})
+
+/* The same for texts that others keep. False without memory. */
+static inline bool sp_array_add_text(char ***texts, size_t *n, size_t *room, const char *text)
+{
+	char **added = sp_array_add(texts, n, room);
+
+	if (added)
+		*added = (char *)text;
+	return added != NULL;
+}
 
 #endif

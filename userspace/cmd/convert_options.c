@@ -27,14 +27,10 @@ int sp_convert_parse_compress(const struct sp_cli *cli, const char *text, unsign
 
 static int add_input(struct sp_convert *convert, const char *path)
 {
-	char **input = sp_array_add(&convert->inputs, &convert->n_inputs, &convert->inputs_room);
-
-	if (!input) {
-		sp_log_error("out of memory");
-		return EXIT_FAILURE;
-	}
-	*input = (char *)path;
-	return 0;
+	if (sp_array_add_text(&convert->inputs, &convert->n_inputs, &convert->inputs_room, path))
+		return 0;
+	sp_log_error("out of memory");
+	return EXIT_FAILURE;
 }
 
 int sp_convert_take(struct sp_convert *convert, const struct sp_cli *cli, int key, const char *arg)

@@ -10,7 +10,7 @@
 #include "userspace/base/cleanup.h"
 #include "userspace/base/units.h"
 #include "userspace/cmd/export.h"
-#include "userspace/cmd/sample_notes.h"
+#include "userspace/cmd/sample_options.h"
 
 #define DEFAULT_LEAST 0.0002 /* of a flame graph's frames: a quarter of a pixel */
 
@@ -131,11 +131,7 @@ static int parse_stacks_option(struct sp_export_stacks *stacks, int key, const c
 		r = sp_stacks_load_want(&stacks->load, arg);
 		break;
 	case KEY_RANK:
-		r = sp_parse_ranks(arg, &stacks->load.ranks, &stacks->load.n_ranks);
-		if (r == -EINVAL)
-			return sp_cli_usage_error(
-				&cli, "--rank takes ranks such as 0,4-7, not \"%s\"", arg);
-		break;
+		return sp_take_ranks(&cli, arg, &stacks->load.ranks, &stacks->load.n_ranks);
 	case KEY_NO_INLINE:
 		stacks->tree.no_inlined = true;
 		break;
@@ -152,10 +148,7 @@ static int parse_stacks_option(struct sp_export_stacks *stacks, int key, const c
 		stacks->title = arg;
 		break;
 	case KEY_MIN:
-		if (sp_parse_percent(arg, &stacks->least) < 0)
-			return sp_cli_usage_error(
-				&cli, "--min takes a share in percent, not \"%s\"", arg);
-		break;
+		return sp_take_least(&cli, arg, &stacks->least);
 	case KEY_INVERTED:
 		stacks->inverted = true;
 		break;

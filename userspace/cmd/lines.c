@@ -17,6 +17,7 @@
 #include "userspace/cmd/command.h"
 #include "userspace/cmd/lines_annotate.h"
 #include "userspace/cmd/lines_view.h"
+#include "userspace/cmd/sample_options.h"
 #include "userspace/cmd/symbol_options.h"
 #include "userspace/cmd/sample_notes.h"
 
@@ -37,9 +38,6 @@ enum key {
 	KEY_CONTEXT,
 	KEY_KEEP_CLONES,
 	KEY_NO_SOURCE,
-	KEY_WIDE,
-	KEY_JSON,
-	KEY_CSV,
 };
 
 static const struct sp_option options[] = {
@@ -66,12 +64,7 @@ static const struct sp_option options[] = {
 	 "tell copies of functions (solve.constprop.0, solve.cold)\nfrom each other"},
 	SP_SYMBOL_OPTIONS,
 	{"no-source", KEY_NO_SOURCE, NULL, "do not show the text of the lines"},
-	{"wide", KEY_WIDE, NULL,
-	 "show names of C++ whole, with all arguments and parameters,\nand cut nothing (JSON and "
-	 "CSV: "
-	 "always)"},
-	{"json", KEY_JSON, NULL, "print JSON"},
-	{"csv", KEY_CSV, NULL, "print CSV"},
+	SP_PRINT_OPTIONS,
 	{0},
 };
 
@@ -97,8 +90,8 @@ struct request {
 	size_t n_files, files_room;
 	struct sp_own *own;
 	uint64_t top, context;
-	bool top_given, context_given, innermost, outermost, json, csv, no_source, keep_clones,
-		wide, own_given;
+	bool top_given, context_given, innermost, outermost, no_source, keep_clones, own_given;
+	struct sp_print_choice print;
 	enum sp_lines_attribution attribution;
 	struct sp_symbol_choice symbols;
 };
@@ -115,15 +108,6 @@ static void request_done(struct request *request)
 
 /* ---- the command line ---- */
 
-static bool add_text(char ***texts, size_t *n, size_t *room, const char *text)
-{
-	char **added = sp_array_add(texts, n, room);
-
-	if (added)
-		*added = (char *)text;
-	return added != NULL;
-}
-
 /* Takes one option. 0, or the exit status. */
 static int take_option(struct request *request, int key, const char *arg)
 {
@@ -133,11 +117,12 @@ static int take_option(struct request *request, int key, const char *arg)
 		return sp_symbol_choice_take(&request->symbols, &cli, key, arg);
 	switch (key) {
 	case SP_CLI_OPERAND:
-		fits = add_text(&request->paths, &request->n_paths, &request->paths_room, arg);
+		fits = sp_array_add_text(&request->paths, &request->n_paths, &request->paths_room,
+					 arg);
 		break;
 	case 'r':
-		fits = add_text(&request->regions, &request->n_regions, &request->regions_room,
-				arg);
+		fits = sp_array_add_text(&request->regions, &request->n_regions,
+					 &request->regions_room, arg);
 		break;
 	case KEY_TOP:
 		request->top_given = true;
@@ -145,17 +130,15 @@ static int take_option(struct request *request, int key, const char *arg)
 			return sp_cli_usage_error(&cli, "--top takes a number, not \"%s\"", arg);
 		break;
 	case KEY_RANK:
-		if (sp_parse_ranks(arg, &request->ranks, &request->n_ranks) < 0)
-			return sp_cli_usage_error(
-				&cli, "--rank takes ranks such as 0,4-7, not \"%s\"", arg);
-		break;
+		return sp_take_ranks(&cli, arg, &request->ranks, &request->n_ranks);
 	case KEY_OWN:
 	case KEY_NOT_OWN:
 		request->own_given = true;
 		fits = sp_own_add(request->own, arg, key == KEY_OWN) == 0;
 		break;
 	case KEY_ANNOTATE:
-		fits = add_text(&request->files, &request->n_files, &request->files_room, arg);
+		fits = sp_array_add_text(&request->files, &request->n_files, &request->files_room,
+					 arg);
 		break;
 	case KEY_CONTEXT:
 		request->context_given = true;
@@ -177,16 +160,8 @@ static int take_option(struct request *request, int key, const char *arg)
 	case KEY_NO_SOURCE:
 		request->no_source = true;
 		break;
-	case KEY_WIDE:
-		request->wide = true;
-		break;
-	case KEY_JSON:
-		request->json = true;
-		break;
-	case KEY_CSV:
-		request->csv = true;
-		break;
 	}
+	sp_print_choice_take(&request->print, key);
 	if (!fits) {
 		sp_log_error("out of memory");
 		return EXIT_FAILURE;
@@ -210,8 +185,9 @@ static int parse(struct request *request, int argc, char **argv)
 		return key == SP_CLI_ANSWERED ? -1 : sp_cli_status(key);
 	if (!request->n_paths)
 		return sp_cli_usage_error(&cli, "name the recording: a directory or files");
-	if (request->json && request->csv)
-		return sp_cli_usage_error(&cli, "--json and --csv exclude each other");
+	status = sp_print_choice_check(&request->print, &cli);
+	if (status)
+		return status;
 	if (request->innermost && request->outermost)
 		return sp_cli_usage_error(&cli, "--innermost and --outermost exclude each other");
 	if (request->context_given && !request->n_files)
@@ -219,7 +195,7 @@ static int parse(struct request *request, int argc, char **argv)
 	if (request->top_given && request->n_files)
 		return sp_cli_usage_error(&cli, "--annotate prints files, which --top is not for");
 	if (!request->top_given)
-		request->top = request->json || request->csv ? 0 : DEFAULT_TOP;
+		request->top = request->print.json || request->print.csv ? 0 : DEFAULT_TOP;
 	if (!request->top)
 		request->top = SIZE_MAX;
 	return 0;
@@ -260,8 +236,8 @@ static int annotate(const struct request *request, const struct sp_lines_view *v
 		.n_files = request->n_files,
 		.context = request->context_given ? (size_t)request->context : SP_ANNOTATE_ALL,
 		.each_region = request->n_regions > 0,
-		.json = request->json,
-		.csv = request->csv,
+		.json = request->print.json,
+		.csv = request->print.csv,
 		.other = request->attribution == SP_LINES_OWN ? "--innermost" : NULL,
 	};
 
@@ -273,8 +249,10 @@ static int show(const struct request *request, const struct sp_lines_input *inpu
 	sp_cleanup(sp_sources_freep) struct sp_sources *sources = NULL;
 	sp_cleanup(sp_freep) const struct sp_lines_region **chosen =
 		calloc(sp_lines_n_regions(input->lines) + 1, sizeof(*chosen));
-	struct sp_lines_view view = {
-		.input = input, .regions = chosen, .top = request->top, .wide = request->wide};
+	struct sp_lines_view view = {.input = input,
+				     .regions = chosen,
+				     .top = request->top,
+				     .wide = request->print.wide};
 	int r = chosen ? 0 : -ENOMEM;
 
 	if (r == 0 && !request->no_source)
@@ -290,11 +268,11 @@ static int show(const struct request *request, const struct sp_lines_input *inpu
 		return r;
 	if (request->n_files)
 		return annotate(request, &view);
-	if (request->csv) /* which has no place for them */
+	if (request->print.csv) /* which has no place for them */
 		sp_lines_note(&view, stderr);
-	if (request->json)
+	if (request->print.json)
 		sp_lines_write_json(&view);
-	else if (request->csv)
+	else if (request->print.csv)
 		sp_lines_write_csv(&view);
 	else
 		sp_lines_show(&view);

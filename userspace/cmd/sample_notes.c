@@ -8,58 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/cli.h"
 #include "userspace/base/table.h"
 #include "userspace/base/text.h"
 #include "userspace/base/units.h"
 
-#define MAX_RANKS 65536
 #define MAX_LISTED 8 /* regions, or ranges of ranks, in one message */
-
-int sp_parse_ranks(const char *list, uint32_t **ret_ranks, size_t *ret_n)
-{
-	sp_cleanup(sp_freep) char *copy = strdup(list);
-	size_t room = *ret_n;
-	char *rest = copy, *part;
-
-	if (!copy)
-		return -ENOMEM;
-	while ((part = strsep(&rest, ","))) {
-		char *to = strchr(part, '-');
-		uint64_t first, last;
-
-		if (to)
-			*to++ = '\0';
-		if (sp_parse_count(part, 0, INT32_MAX, &first) < 0 ||
-		    sp_parse_count(to ? to : part, first, INT32_MAX, &last) < 0 ||
-		    last - first >= MAX_RANKS)
-			return -EINVAL;
-		for (; first <= last; first++) {
-			uint32_t *rank = sp_array_add(ret_ranks, ret_n, &room);
-
-			if (!rank)
-				return -ENOMEM;
-			*rank = (uint32_t)first;
-		}
-	}
-	return 0;
-}
-
-int sp_parse_percent(const char *text, double *ret_share)
-{
-	char *end;
-	double percent;
-
-	if (!*text || strspn(text, "0123456789.") != strlen(text))
-		return -EINVAL;
-	percent = strtod(text, &end);
-	if (*end || !(percent >= 0 && percent <= 100))
-		return -EINVAL;
-	*ret_share = percent / 100;
-	return 0;
-}
 
 void sp_sample_say_failure(const struct sp_sample_files *files, const char *path,
 			   const struct sp_error *error)

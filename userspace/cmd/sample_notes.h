@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * sample_notes.h - what the commands that show samples have in common: ranks and shares on the
- * command line, and what comes first in their reports.
+ * sample_notes.h - what the commands that show samples have in common: what they say where there
+ * are none, and what comes first in their reports.
  */
 #ifndef SP_CMD_SAMPLE_NOTES_H
 #define SP_CMD_SAMPLE_NOTES_H
@@ -11,14 +11,8 @@
 #include "userspace/analysis/sample_files.h"
 #include "userspace/base/log.h"
 
-/* "0,4-7". -EINVAL, or -ENOMEM; *@ret_ranks to be freed in any case. */
-int sp_parse_ranks(const char *list, uint32_t **ret_ranks, size_t *ret_n);
-
 /* "0-3, 7"; of many only the first. To free(), NULL without memory. */
 char *sp_list_ranks(const uint32_t *ranks, size_t n);
-
-/* "0.5", of 0 to 100: a share. -EINVAL. */
-int sp_parse_percent(const char *text, double *ret_share);
 
 /* Says why files could not be read. @path: where the files do not say. */
 void sp_sample_say_failure(const struct sp_sample_files *files, const char *path,

@@ -13,7 +13,7 @@
 #include "userspace/base/log.h"
 #include "userspace/base/units.h"
 #include "userspace/cmd/command.h"
-#include "userspace/cmd/sample_notes.h"
+#include "userspace/cmd/sample_options.h"
 #include "userspace/cmd/tree_view.h"
 
 #define DEFAULT_LEAST 0.005
@@ -29,9 +29,6 @@ enum key {
 	KEY_NO_INLINE,
 	KEY_NO_KERNEL,
 	KEY_KEEP_CLONES,
-	KEY_WIDE,
-	KEY_JSON,
-	KEY_CSV,
 };
 
 static const struct sp_option options[] = {
@@ -51,12 +48,7 @@ static const struct sp_option options[] = {
 	SP_SYMBOL_OPTIONS,
 	{"keep-clones", KEY_KEEP_CLONES, NULL,
 	 "tell the compiler's clones of a function apart from it:\nsolve.constprop.0"},
-	{"wide", KEY_WIDE, NULL,
-	 "show names of C++ whole, with all arguments and parameters,\nand cut nothing (JSON and "
-	 "CSV: "
-	 "always)"},
-	{"json", KEY_JSON, NULL, "print JSON"},
-	{"csv", KEY_CSV, NULL, "print CSV"},
+	SP_PRINT_OPTIONS,
 	{0},
 };
 
@@ -80,7 +72,8 @@ struct request {
 	struct sp_stacks_load load;
 	struct sp_calltree_options tree;
 	struct sp_tree_view view;
-	bool min_given, json, csv;
+	struct sp_print_choice print;
+	bool min_given;
 };
 
 static void request_done(struct request *request)
@@ -91,25 +84,6 @@ static void request_done(struct request *request)
 
 /* ---- the command line ---- */
 
-static int add_path(struct request *request, const char *path)
-{
-	char **added = sp_array_add(&request->paths, &request->n_paths, &request->paths_room);
-
-	if (added)
-		*added = (char *)path;
-	return added ? 0 : -ENOMEM;
-}
-
-static int parse_ranks(struct request *request, const char *arg)
-{
-	int r = sp_parse_ranks(arg, &request->load.ranks, &request->load.n_ranks);
-
-	if (r == -EINVAL)
-		return sp_cli_usage_error(&cli, "--rank takes ranks such as 0,4-7, not \"%s\"",
-					  arg);
-	return r;
-}
-
 /* Takes one option. 0, the exit status, or -ENOMEM. */
 static int take_option(struct request *request, int key, const char *arg)
 {
@@ -119,7 +93,10 @@ static int take_option(struct request *request, int key, const char *arg)
 		return sp_symbol_choice_take(&request->load.symbol_choice, &cli, key, arg);
 	switch (key) {
 	case SP_CLI_OPERAND:
-		return add_path(request, arg);
+		return sp_array_add_text(&request->paths, &request->n_paths, &request->paths_room,
+					 arg)
+			       ? 0
+			       : -ENOMEM;
 	case KEY_BOTTOM_UP:
 		request->view.bottom_up = true;
 		break;
@@ -130,10 +107,7 @@ static int take_option(struct request *request, int key, const char *arg)
 		return sp_stacks_load_want(&request->load, arg);
 	case KEY_MIN:
 		request->min_given = true;
-		if (sp_parse_percent(arg, &request->view.least) < 0)
-			return sp_cli_usage_error(
-				&cli, "--min takes a share in percent, not \"%s\"", arg);
-		break;
+		return sp_take_least(&cli, arg, &request->view.least);
 	case KEY_DEPTH:
 		if (sp_parse_count(arg, 1, UINT32_MAX - 1, &depth) < 0)
 			return sp_cli_usage_error(&cli, "--depth takes a number from 1, not \"%s\"",
@@ -141,7 +115,7 @@ static int take_option(struct request *request, int key, const char *arg)
 		request->view.depth = (uint32_t)depth;
 		break;
 	case KEY_RANK:
-		return parse_ranks(request, arg);
+		return sp_take_ranks(&cli, arg, &request->load.ranks, &request->load.n_ranks);
 	case KEY_NO_INLINE:
 		request->tree.no_inlined = true;
 		break;
@@ -151,16 +125,8 @@ static int take_option(struct request *request, int key, const char *arg)
 	case KEY_KEEP_CLONES:
 		request->load.symbol_options.keep_clones = true;
 		break;
-	case KEY_WIDE:
-		request->view.wide = true;
-		break;
-	case KEY_JSON:
-		request->json = true;
-		break;
-	case KEY_CSV:
-		request->csv = true;
-		break;
 	}
+	sp_print_choice_take(&request->print, key);
 	return 0;
 }
 
@@ -184,11 +150,10 @@ static int parse(struct request *request, int argc, char **argv)
 		return key == SP_CLI_ANSWERED ? -1 : sp_cli_status(key);
 	if (!request->n_paths)
 		return sp_cli_usage_error(&cli, "name the recording: a directory or files");
-	if (request->json && request->csv)
-		return sp_cli_usage_error(&cli, "--json and --csv exclude each other");
-	if (!request->min_given && !request->json && !request->csv)
+	if (!request->min_given && !request->print.json && !request->print.csv)
 		request->view.least = DEFAULT_LEAST;
-	return 0;
+	request->view.wide = request->print.wide;
+	return sp_print_choice_check(&request->print, &cli);
 }
 
 /* ---- the work ---- */
@@ -214,11 +179,11 @@ static int run(struct request *request)
 		}
 		view->tree = turned;
 	}
-	if (request->csv) /* which has no place for them */
+	if (request->print.csv) /* which has no place for them */
 		sp_stacks_load_notes(&request->load, stderr);
-	if (request->json)
+	if (request->print.json)
 		sp_tree_write_json(view);
-	else if (request->csv)
+	else if (request->print.csv)
 		sp_tree_write_csv(view);
 	else
 		sp_tree_show(view);
