@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * test_profile.c - HDF5 profiles: golden files, a round trip of everything, misuse, every refusal,
- * a full disk.
+ * test_profile.c - HDF5 profiles: golden files, a round trip of everything, misuse, a full disk.
  *
  *	test_profile GOLDEN_DIR WORK_DIR
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "formats/h5_util.h"
 #include "formats/h5_write.h"
 #include "formats/profile_read.h"
 #include "tests/formats/check.h"
+#include "tests/formats/two_ranks.h"
 
 static const char *golden, *work;
 static struct sp_error error;
@@ -80,152 +78,6 @@ static void test_golden(void)
 			  -EINVAL);
 		sp_profile_free(profile);
 	}
-}
-
-/* A profile with two ranks and something in every table. */
-static void write_profile(const char *path, unsigned int gzip)
-{
-	struct sp_h5_options options = {.output_flags = SP_OUTPUT_REPLACE | SP_OUTPUT_NO_SYNC,
-					.columns = SP_CALLS_TRACE | SP_CALLS_gpu_ns,
-					.gzip = gzip,
-					.start_time_ns = 500};
-	int64_t start[] = {1000, 1100, 1050}, end[] = {1500, 1200, 1060}, id[] = {3, 4, 5};
-	int64_t parent[] = {-1, 3, 3}, thread[] = {0, 0, 1}, child[] = {100, 0, 0},
-		gpu[] = {-1, 7, 8};
-	uint16_t depth[] = {0, 1, 1}, flags[] = {1, 2, 0xffff};
-	uint32_t skipped[] = {0, 7, 0xffffffff}, site[] = {1, 0, UINT32_MAX};
-	struct sp_calls calls = {.start = start,
-				 .end = end,
-				 .id = id,
-				 .parent = parent,
-				 .thread = thread,
-				 .child_ns = child,
-				 .gpu_ns = gpu,
-				 .depth = depth,
-				 .flags = flags,
-				 .skipped = skipped,
-				 .site = site};
-	struct sp_h5_writer *writer;
-	uint32_t a, b, c, again;
-
-	MUST(sp_h5_writer_open(path, &options, &writer, &error));
-	MUST(sp_h5_writer_add_region(writer, "a", &a, &error));
-	MUST(sp_h5_writer_add_region(writer, "b/\377", &b, &error));
-	MUST(sp_h5_writer_add_region(writer, "never", &c, &error));
-	MUST(sp_h5_writer_add_region(writer, "b/\357\277\275", &again, &error));
-	CHECK_INT(again, b);
-	MUST(sp_h5_writer_begin_row(writer,
-				    &(struct sp_h5_row){.region = a,
-							.rank = 2,
-							.source_file = "f.c",
-							.source_line = 9,
-							.source_text = "x;\n",
-							.tags = "[\"t\"]",
-							.self_ns = -1},
-				    &error));
-	MUST(sp_h5_writer_add_calls(writer, &calls, 2, &error));
-	calls.start++, calls.end++;
-	calls = (struct sp_calls){.start = start + 2, .end = end + 2, .gpu_ns = gpu + 2};
-	MUST(sp_h5_writer_begin_row(
-		writer,
-		&(struct sp_h5_row){.region = b, .rank = 1, .source_line = -7, .self_ns = 4},
-		&error));
-	MUST(sp_h5_writer_add_calls(writer, &calls, 1, &error));
-	MUST(sp_h5_writer_begin_row(
-		writer, &(struct sp_h5_row){.region = b, .rank = 2, .self_ns = -1}, &error));
-	MUST(sp_h5_writer_add_threads(writer,
-				      &(struct sp_thread_row){.rank = 2,
-							      .index = 0,
-							      .ident = 5,
-							      .native_id = 6,
-							      .daemon = 1,
-							      .start_ns = 400,
-							      .end_ns = -1,
-							      .cpu_ns = 8,
-							      .name = "t\377",
-							      .process = 0},
-				      1, &error));
-	MUST(sp_h5_writer_add_threads(writer,
-				      &(struct sp_thread_row){.rank = 2,
-							      .index = 1,
-							      .start_ns = 600,
-							      .end_ns = 700,
-							      .process = UINT32_MAX},
-				      1, &error));
-	MUST(sp_h5_writer_add_tasks(writer,
-				    &(struct sp_task_row){.rank = 1,
-							  .index = 3,
-							  .kind = "asyncio",
-							  .name = "n",
-							  .coro_name = "c",
-							  .created_ns = 501,
-							  .done_ns = -1},
-				    1, &error));
-	MUST(sp_h5_writer_add_sites(writer,
-				    &(struct sp_site_row){.region = 1,
-							  .line = 3,
-							  .file = "f.c",
-							  .tags = "[]",
-							  .function = "main",
-							  .image = "/bin/x"},
-				    1, &error));
-	MUST(sp_h5_writer_add_modules(writer,
-				      &(struct sp_module_row){.path = "/bin/x",
-							      .build_id = "ab",
-							      .bias = 1,
-							      .start = UINT64_MAX - 1,
-							      .end = UINT64_MAX,
-							      .file_offset = 4,
-							      .process = 0},
-				      1, &error));
-	MUST(sp_h5_writer_add_processes(writer,
-					&(struct sp_process_row){.pid = 4,
-								 .ppid = -1,
-								 .rank = 2,
-								 .exe = "/bin/x",
-								 .command_line = "x 'y'",
-								 .first_seen_ns = 1,
-								 .last_seen_ns = -1},
-					1, &error));
-	MUST(sp_h5_writer_add_losses(writer,
-				     &(struct sp_loss_row){.cause = "ring full", .region = "",
-							   .cpu = 3,
-							   .thread = -1,
-							   .count = UINT64_MAX,
-							   .first_ns = 1,
-							   .last_ns = 2},
-				     1, &error));
-	MUST(sp_h5_writer_add_cuts(
-		writer, &(struct sp_cut_row){.region = 1, .rank = 2, .flag = 16, .count = 5}, 1,
-		&error));
-	MUST(sp_h5_writer_add_clocks(
-		writer,
-		&(struct sp_clock_row){
-			.monotonic_ns = 1, .realtime_ns = 2, .boottime_ns = 3, .error_ns = 4},
-		1, &error));
-	for (uint64_t i = 0; i < 5000; i++) {
-		uint64_t frames[3] = {i, i + 1, i + 2};
-
-		MUST(sp_h5_writer_add_sample(writer,
-					     &(struct sp_sample_row){.time_ns = i,
-								     .thread = 1,
-								     .region = -1,
-								     .call_id = 4,
-								     .ip = UINT64_MAX,
-								     .module = 0,
-								     .kernel = i % 2,
-								     .rank = 2,
-								     .stack = 999},
-					     frames, i % 4, &error));
-	}
-	MUST(sp_h5_writer_set_metadata(writer, "hostname", "h\303\274", &error));
-	MUST(sp_h5_writer_set_metadata_number(writer, "mpi_size", 4, &error));
-	MUST(sp_h5_writer_set_metadata_number(writer, "mpi_size", 5, &error));
-	MUST(sp_h5_writer_set_meta(writer, "why", NULL, &error));
-	MUST(sp_h5_writer_set_meta_number(writer, "calls", INT64_MIN, &error));
-	CHECK_INT(sp_h5_writer_set_meta(writer, "", "x", &error), -EINVAL);
-	MUST(sp_h5_writer_commit(writer, &error));
-	sp_h5_writer_free(writer);
 }
 
 static void check_calls(struct sp_profile *profile)
@@ -369,7 +221,7 @@ static void test_round_trip(void)
 		const char *path = check_path(work, gzip ? "packed.h5" : "round.h5");
 		struct sp_profile *profile;
 
-		write_profile(path, gzip);
+		write_two_ranks(path, gzip);
 		MUST(sp_profile_open(path, &profile, &error));
 		CHECK_INT(sp_profile_info(profile)->version, 3);
 		CHECK_INT(sp_profile_info(profile)->trace_version, 1);
@@ -420,214 +272,6 @@ static void test_misuse(void)
 	CHECK_INT(sp_h5_writer_open(path, &options, &writer, &error), -EINVAL);
 }
 
-/* ---- refusals: a good file with one thing changed ---- */
-
-static void drop(hid_t file, const char *path)
-{
-	CHECK(H5Ldelete(file, path, H5P_DEFAULT) >= 0);
-}
-
-static void replace_numbers(hid_t file, const char *path, const int64_t *values, hsize_t n)
-{
-	sp_cleanup_h5 hid_t space = H5Screate_simple(1, &n, NULL);
-	sp_cleanup_h5 hid_t dataset = -1;
-
-	drop(file, path);
-	dataset =
-		H5Dcreate2(file, path, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-	CHECK(dataset >= 0 &&
-	      H5Dwrite(dataset, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
-}
-
-static void set_schema(hid_t file, int64_t value, hid_t type)
-{
-	sp_cleanup_h5 hid_t space = H5Screate(H5S_SCALAR);
-	sp_cleanup_h5 hid_t attribute = -1;
-	double real = (double)value;
-
-	H5Adelete(file, "scope_profiler_schema");
-	attribute =
-		H5Acreate2(file, "scope_profiler_schema", type, space, H5P_DEFAULT, H5P_DEFAULT);
-	CHECK(H5Awrite(attribute, type == H5T_NATIVE_DOUBLE ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64,
-		       type == H5T_NATIVE_DOUBLE ? (void *)&real : (void *)&value) >= 0);
-}
-
-static void newer_schema(hid_t file)
-{
-	set_schema(file, 4, H5T_STD_I64LE);
-}
-
-static void zero_schema(hid_t file)
-{
-	set_schema(file, 0, H5T_STD_I8LE);
-}
-
-static void real_schema(hid_t file)
-{
-	set_schema(file, 3, H5T_NATIVE_DOUBLE);
-}
-
-static void no_schema(hid_t file)
-{
-	H5Adelete(file, "scope_profiler_schema");
-}
-
-static void no_names(hid_t file)
-{
-	drop(file, "/region_table/names");
-}
-
-static void no_durations(hid_t file)
-{
-	drop(file, "/events/durations");
-}
-
-static void no_tags(hid_t file)
-{
-	drop(file, "/rank_region_index/tags");
-}
-
-static void bad_region(hid_t file)
-{
-	replace_numbers(file, "/rank_region_index/region_ids", (int64_t[]){0, 1, 1, 3}, 4);
-}
-
-static void two_rows(hid_t file)
-{
-	replace_numbers(file, "/rank_region_index/ranks", (int64_t[]){2, 2, 2, 1}, 4);
-}
-
-static void short_column(hid_t file)
-{
-	replace_numbers(file, "/events/call_ids", (int64_t[]){1, 2}, 2);
-}
-
-static void beyond_end(hid_t file)
-{
-	replace_numbers(file, "/rank_region_index/event_counts", (int64_t[]){2, 2, 0, 0}, 4);
-}
-
-static void wrapping(hid_t file)
-{
-	replace_numbers(file, "/rank_region_index/event_offsets", (int64_t[]){-1, 2, 3, 3}, 4);
-}
-
-static void overlapping(hid_t file)
-{
-	replace_numbers(file, "/rank_region_index/event_offsets", (int64_t[]){0, 1, 3, 3}, 4);
-}
-
-static void short_offsets(hid_t file)
-{
-	replace_numbers(file, "/sp_trace/samples/stack_offsets", (int64_t[]){0, 1}, 2);
-}
-
-static void text_ranks(hid_t file)
-{
-	drop(file, "/rank_region_index/ranks");
-	CHECK(H5Lcreate_hard(file, "/rank_region_index/tags", file, "/rank_region_index/ranks",
-			     H5P_DEFAULT, H5P_DEFAULT) >= 0);
-}
-
-static void external_link(hid_t file)
-{
-	drop(file, "/region_table/names");
-	CHECK(H5Lcreate_external("/etc/passwd", "/x", file, "/region_table/names", H5P_DEFAULT,
-				 H5P_DEFAULT) >= 0);
-}
-
-static void external_data(hid_t file)
-{
-	hsize_t n = 3;
-	sp_cleanup_h5 hid_t space = H5Screate_simple(1, &n, NULL);
-	sp_cleanup_h5 hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
-	sp_cleanup_h5 hid_t dataset = -1;
-
-	drop(file, "/events/durations");
-	H5Pset_external(properties, "/etc/passwd", 0, 24);
-	dataset = H5Dcreate2(file, "/events/durations", H5T_STD_I64LE, space, H5P_DEFAULT,
-			     properties, H5P_DEFAULT);
-	CHECK(dataset >= 0);
-}
-
-/* Claims 16 million rows and stores none of them. */
-static void hollow(hid_t file)
-{
-	hsize_t n = 1 << 24, chunk = 1 << 16;
-	sp_cleanup_h5 hid_t space = H5Screate_simple(1, &n, NULL);
-	sp_cleanup_h5 hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
-	sp_cleanup_h5 hid_t dataset = -1;
-
-	drop(file, "/rank_region_index/region_ids");
-	H5Pset_chunk(properties, 1, &chunk);
-	dataset = H5Dcreate2(file, "/rank_region_index/region_ids", H5T_STD_U32LE, space,
-			     H5P_DEFAULT, properties, H5P_DEFAULT);
-	CHECK(dataset >= 0);
-}
-
-static void newer_trace(hid_t file)
-{
-	sp_cleanup_h5 hid_t group = H5Gopen2(file, "/sp_trace", H5P_DEFAULT);
-	sp_cleanup_h5 hid_t attribute = H5Aopen(group, "version", H5P_DEFAULT);
-	int64_t version = 2;
-
-	CHECK(H5Awrite(attribute, H5T_NATIVE_INT64, &version) >= 0);
-}
-
-static void test_refusals(void)
-{
-	static const struct {
-		void (*change)(hid_t file);
-		int code;
-		const char *words;
-	} changes[] = {
-		{newer_schema, -SP_E_VERSION, "has schema 4"},
-		{zero_schema, -SP_E_VERSION, "has schema 0"},
-		{real_schema, -SP_E_DAMAGED, "scope_profiler_schema is not an integer"},
-		{no_schema, -SP_E_MISSING, "no attribute scope_profiler_schema"},
-		{no_names, -SP_E_MISSING, "no data set /region_table/names"},
-		{no_durations, -SP_E_MISSING, "no data set /events/durations"},
-		{no_tags, -SP_E_MISSING, "no data set /rank_region_index/tags"},
-		{bad_region, -SP_E_DAMAGED, "row 3 of the index names region 3"},
-		{two_rows, -SP_E_DAMAGED, "two rows for region \"b/"},
-		{short_column, -SP_E_DAMAGED, "/events/call_ids has 2 elements instead of 3"},
-		{beyond_end, -SP_E_TRUNCATED, "row 1 of the index has 2 calls from 2 on"},
-		{wrapping, -SP_E_COUNT, "event_offsets has a number that is negative"},
-		{overlapping, -SP_E_DAMAGED, "share call 1"},
-		{short_offsets, -SP_E_DAMAGED, "stack_offsets has 2 elements instead of 5001"},
-		{text_ranks, -SP_E_DAMAGED, "ranks does not hold integers"},
-		{external_link, -SP_E_DAMAGED, "is not followed"},
-		{external_data, -SP_E_DAMAGED, "has its data in another file"},
-		{hollow, -SP_E_COUNT, "claims 16777216 elements"},
-		{newer_trace, -SP_E_VERSION, "/sp_trace has version 2"},
-	};
-	const char *path = check_path(work, "bad.h5");
-
-	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
-		struct sp_profile *untouched = (void *)&error, *profile = untouched;
-		hid_t file;
-
-		write_profile(path, 0);
-		file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
-		changes[i].change(file);
-		H5Fclose(file);
-		check_that(__FILE__, __LINE__,
-			   sp_profile_open(path, &profile, &error) == changes[i].code,
-			   "change %zu (%s): %d %s", i, changes[i].words, error.code, error.text);
-		CHECK(profile == untouched);
-		check_that(__FILE__, __LINE__, strstr(error.text, changes[i].words) != NULL,
-			   "\"%s\" does not say \"%s\"", error.text, changes[i].words);
-	}
-	check_write_file(path, "just some text", 14);
-	struct sp_profile *profile;
-
-	CHECK_INT(sp_profile_open(path, &profile, &error), -SP_E_FORMAT);
-	check_write_file(path, "", 0);
-	CHECK_INT(sp_profile_open(path, &profile, &error), -SP_E_FORMAT);
-	CHECK_TEXT(error.text, "is empty");
-	CHECK_INT(sp_profile_open(check_path(work, "not there"), &profile, &error), -ENOENT);
-}
-
 /* In a child: fills the disk, as it were, at @limit bytes. Whatever happens, no file and no crash,
  * and the next file is written. */
 static void fill_disk(rlim_t limit)
@@ -662,7 +306,7 @@ static void fill_disk(rlim_t limit)
 	CHECK_INT(access(path, F_OK), -1);
 	setrlimit(RLIMIT_FSIZE, &saved);
 	sp_calls_free(&calls);
-	write_profile(path, 0);
+	write_two_ranks(path, 0);
 	MUST(sp_profile_open(path, &profile, &error));
 	CHECK_INT(sp_profile_info(profile)->n_calls, 3);
 	sp_profile_free(profile);
@@ -696,7 +340,6 @@ int main(int argc, char **argv)
 	test_golden();
 	test_round_trip();
 	test_misuse();
-	test_refusals();
 	test_full_disk();
 	return check_end();
 }
