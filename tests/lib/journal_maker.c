@@ -181,33 +181,28 @@ void maker_process(struct maker *maker, uint32_t process, uint32_t pid, int rank
 	ADD_TEXTS(maker, event, exe, command_line, rank < 0 ? "" : "PMIX_RANK", job);
 }
 
+static void add_site(struct maker *maker, struct sp_ev_site event, const char *name,
+		     const char *file, const char *tags)
+{
+	event.head.type = SP_EV_site;
+	event.hash = sp_name_hash(name, strlen(name));
+	ADD_TEXTS(maker, event, name, file, tags, "function_of_it");
+}
+
 void maker_site(struct maker *maker, uint32_t site, uint32_t image, const char *name,
 		const char *file, uint32_t line, const char *tags)
 {
-	struct sp_ev_site event = {
-		.head = {.type = SP_EV_site},
-		.hash = sp_name_hash(name, strlen(name)),
-		.site = site,
-		.image = image,
-		.line = line,
-	};
-
-	ADD_TEXTS(maker, event, name, file, tags, "function_of_it");
+	add_site(maker, (struct sp_ev_site){.site = site, .image = image, .line = line}, name, file,
+		 tags);
 }
 
 void maker_end_site(struct maker *maker, uint32_t site, uint32_t image, const char *name,
 		    const char *file, uint32_t line)
 {
-	struct sp_ev_site event = {
-		.head = {.type = SP_EV_site},
-		.hash = sp_name_hash(name, strlen(name)),
-		.site = site,
-		.image = image,
-		.line = line,
-		.flags = SP_SITE_END,
-	};
-
-	ADD_TEXTS(maker, event, name, file, "", "function_of_it");
+	add_site(maker,
+		 (struct sp_ev_site){
+			 .site = site, .image = image, .line = line, .flags = SP_SITE_END},
+		 name, file, "");
 }
 
 void maker_dynamic_site(struct maker *maker, uint32_t site, uint32_t process, const char *name)

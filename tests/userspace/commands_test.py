@@ -16,16 +16,8 @@ import subprocess
 import sys
 import termios
 
-failures = []
-checks = 0
-
-
-def check(condition, what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(what)
-        print("FAILED:", what)
+sys.dont_write_bytecode = True
+from checks import check, end
 
 
 class Report:
@@ -367,8 +359,7 @@ def main():
     report.expect(["info", "hostile"], 0, out=["\\x1b]0;title"])
     test_terminal(report, options.maker)
     test_full_disk(report, options.maker)
-    print(f"{checks} checks, {len(failures)} failed")
-    return 1 if failures or not checks else 0
+    return end()
 
 
 if __name__ == "__main__":

@@ -11,16 +11,8 @@ import subprocess
 import sys
 import time
 
-failures = []
-checks = 0
-
-
-def check(condition, what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(what)
-        print("FAILED:", what)
+sys.dont_write_bytecode = True
+from checks import check, end
 
 
 def spt(rank, regions, version=2, order="<"):
@@ -509,8 +501,7 @@ def main():
     test_recording(report, args.maker)
     test_jobs(report, args.maker)
     test_differences(report, args.maker)
-    print(f"{checks} checks, {len(failures)} failed")
-    sys.exit(bool(failures) or not checks)
+    sys.exit(end())
 
 
 main()

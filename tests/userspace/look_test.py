@@ -19,18 +19,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 import journal
-
-failures = []
-checks = 0
-
-
-def check(condition, what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(what)
-        if len(failures) < 30:
-            print("FAILED:", what)
+from checks import check, end
 
 
 class Report:
@@ -436,8 +425,7 @@ def main():
         test_stacks(report)
         if not options.sanitized:
             test_memory(report)
-    print(f"{checks} checks, {len(failures)} failed")
-    return 1 if failures or not checks else 0
+    return end()
 
 
 if __name__ == "__main__":

@@ -19,20 +19,10 @@ import tempfile
 
 sys.dont_write_bytecode = True
 import journal
+from checks import check, end, told
 
 NOBODY = 65534
 FULL = os.environ.get("SP_TEST_FULL") == "1"
-failures = []
-checks = 0
-
-
-def check(condition, what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(what)
-        if len(failures) < 20:
-            print("FAILED:", what)
 
 
 def run(program, *args, cwd):
@@ -154,7 +144,7 @@ def main():
         small = Prefixes(program, work, open(path, "rb").read())
         first = small.blocks[0][1]
         small.test(cut for cut in range(len(small.data) + 1) if FULL or cut % 8 < 2 or cut >= first - 40)
-        print(f"{len(small.data)} bytes, {len(small.blocks)} blocks: {checks} checks, {len(failures)} failed")
+        print(f"{len(small.data)} bytes, {len(small.blocks)} blocks: {told()}")
         test_overwriting(program, work, small.data)
         subprocess.run([options.maker, path, "big", "20000", "2000"], check=True)
         large = Prefixes(program, work, open(path, "rb").read())
@@ -162,8 +152,7 @@ def main():
         print(f"{len(large.data)} bytes, {len(large.blocks)} blocks, seed {seed}")
         rng = random.Random(seed)
         large.test(rng.randrange(len(large.data)) for _ in range(300))
-    print(f"{checks} checks, {len(failures)} failed")
-    return 1 if failures or not checks else 0
+    return end()
 
 
 if __name__ == "__main__":

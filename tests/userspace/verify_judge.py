@@ -14,16 +14,8 @@ import subprocess
 import sys
 import tempfile
 
-failures = []
-checks = 0
-
-
-def check(condition, what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(what)
-        print("FAILED:", what)
+sys.dont_write_bytecode = True
+from checks import check, end
 
 
 def relaunch():
@@ -243,8 +235,7 @@ def main():
         judge.spoiled()
         judge.metadata()
         judge.flips(2000 if os.environ.get("SP_TEST_FULL") == "1" else 150)
-    print(f"{checks} checks, {len(failures)} failed")
-    return 1 if failures or not checks else 0
+    return end()
 
 
 if __name__ == "__main__":

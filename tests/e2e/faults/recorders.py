@@ -108,6 +108,16 @@ def stopped(into):
     end_sums(children, family)
 
 
+def end_work(into, ledger, recorder):
+    """The profile, and what is missing in it."""
+    time.sleep(0.2)
+    ledger.stop()
+    wait_for(ledger.done, "the work")
+    stop_trace(recorder)
+    profile = Profile(into / "out/sums_rank00000.h5")
+    return profile, losses(profile)
+
+
 @everywhere
 def stopped_alone(into):
     """The same without children: to the call."""
@@ -117,16 +127,16 @@ def stopped_alone(into):
     recorder.send_signal(signal.SIGSTOP)
     time.sleep(10 if FULL else 2)
     recorder.send_signal(signal.SIGCONT)
-    time.sleep(0.2)
-    ledger.stop()
-    wait_for(ledger.done, "the work")
-    stop_trace(recorder)
-    profile = Profile(into / "out/sums_rank00000.h5")
-    missing = losses(profile)
+    profile, missing = end_work(into, ledger, recorder)
     missing.pop(NOT_SEEN, None)
     equal(len(profile.start) + sum(missing.values()), ledger.left(), f"recorded and lost calls, {missing}")
     check(sum(missing.values()) > 1000, f"lost only {missing}")
     end_sums(target, ledger)
+
+
+def map_often(file, times):
+    for _ in range(times):
+        mmap.mmap(file.fileno(), 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC).close()
 
 
 def strangers(into):
@@ -137,18 +147,11 @@ def strangers(into):
     ledger.go()
     recorder.send_signal(signal.SIGSTOP)
     with open(SUMS, "rb") as file:
-        for _ in range(MAPPINGS):
-            mmap.mmap(file.fileno(), 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC).close()
+        map_often(file, MAPPINGS)
         recorder.send_signal(signal.SIGCONT)
         time.sleep(0.3)
-        for _ in range(100):  # the kernel tells what it left out before the next that it has room for
-            mmap.mmap(file.fileno(), 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC).close()
-    time.sleep(0.2)
-    ledger.stop()
-    wait_for(ledger.done, "the work")
-    stop_trace(recorder)
-    profile = Profile(into / "out/sums_rank00000.h5")
-    missing = losses(profile)
+        map_often(file, 100)  # the kernel tells what it left out before the next that it has room for
+    profile, missing = end_work(into, ledger, recorder)
     equal(set(missing), {NOT_SEEN}, f"causes of losses: {missing}")
     check(missing.get(NOT_SEEN, 0) > MAPPINGS // 2, f"{MAPPINGS} mappings, and missing are {missing}")
     check_exact(profile, ledger)

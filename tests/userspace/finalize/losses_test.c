@@ -7,8 +7,7 @@
 #include <unistd.h>
 
 #include "formats/codec.h"
-#include "tests/lib/check.h"
-#include "tests/lib/journal_maker.h"
+#include "tests/userspace/finalize/read_back.h"
 #include "userspace/analysis/gaps.h"
 #include "userspace/analysis/recording.h"
 
@@ -16,21 +15,6 @@
 #define MS 1000000ull
 
 static char path[4096];
-
-static struct sp_recording *read_back(struct maker *maker)
-{
-	struct sp_recording *rec = sp_recording_new();
-	struct sp_journal *journal = NULL;
-	const struct sp_event *event;
-
-	maker_close(maker, true);
-	CHECK_NUMBER(sp_journal_open(path, &journal, NULL), 0);
-	while (sp_journal_next(journal, &event) == 1)
-		CHECK_NUMBER(sp_recording_add(rec, event), 0);
-	sp_journal_free(journal);
-	CHECK_NUMBER(sp_recording_resolve(rec), 0);
-	return rec;
-}
 
 /* One place: what is close is one gap, what is not are two; of other places it is another. */
 static void test_join(void)
@@ -47,7 +31,7 @@ static void test_join(void)
 	maker_loss_at(&m, SP_LOSS_DEPTH, 1, 5, 7, 0, 110 * MS, 111 * MS); /* nothing */
 	maker_loss(&m, SP_LOSS_DISK, -1, UINT64_MAX, 1, 2);
 	maker_loss(&m, SP_LOSS_DISK, -1, 9, 1, 2); /* a sum beyond all numbers */
-	rec = read_back(&m);
+	rec = read_back(&m, path, true);
 	CHECK_NUMBER(rec->n_losses, 6);
 	if (rec->n_losses == 6) {
 		const struct sp_loss *all = rec->losses;
@@ -102,7 +86,7 @@ static void test_thin(unsigned n, unsigned places)
 		maker_loss_at(&m, all[i].cause, all[i].cpu, all[i].lane, all[i].site, all[i].count,
 			      all[i].first, all[i].last);
 	}
-	rec = read_back(&m);
+	rec = read_back(&m, path, true);
 	CHECK(rec->n_losses > 0 && rec->n_losses <= MOST);
 	for (size_t i = 0; i < rec->n_losses; i++)
 		seen[rec->losses[i].cause] += rec->losses[i].count;

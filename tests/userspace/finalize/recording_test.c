@@ -6,26 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/lib/check.h"
-#include "tests/lib/journal_maker.h"
+#include "tests/userspace/finalize/read_back.h"
 #include "userspace/analysis/recording.h"
 
 static char path[4096];
-
-static struct sp_recording *read_back(struct maker *maker)
-{
-	struct sp_recording *rec = sp_recording_new();
-	struct sp_journal *journal = NULL;
-	const struct sp_event *event;
-
-	maker_close(maker, true);
-	CHECK_NUMBER(sp_journal_open(path, &journal, NULL), 0);
-	while (sp_journal_next(journal, &event) == 1)
-		CHECK_NUMBER(sp_recording_add(rec, event), 0);
-	sp_journal_free(journal);
-	CHECK_NUMBER(sp_recording_resolve(rec), 0);
-	return rec;
-}
 
 static const struct sp_lane *lane(const struct sp_recording *rec, uint32_t id)
 {
@@ -66,7 +50,7 @@ static void test_ranks(void)
 	maker_task(&m, 5, 3, 0, 20, 99, SP_TASK_CLONE, 20, "worker");
 	maker_task(&m, 6, 5, 3, 30, 30, SP_TASK_FORK, 30, "app");    /* child of rank 0 */
 	maker_task(&m, 7, 6, 1, 40, 40, SP_TASK_FORK, 40, "mpirun"); /* child of mpirun, active */
-	rec = read_back(&m);
+	rec = read_back(&m, path, true);
 	CHECK_NUMBER(rec->n_units, 3);
 	CHECK_NUMBER(unit_of(rec, 3)->rank, 0);
 	CHECK(!unit_of(rec, 3)->other);
@@ -108,7 +92,7 @@ static void test_user(void)
 	maker_task(&m, 3, 3, 2, 20, 20, SP_TASK_EXEC, 3, "b"); /* gone before it was looked at */
 	call(&m, 1, 1, 100);
 	call(&m, 2, 1, 100);
-	rec = read_back(&m);
+	rec = read_back(&m, path, true);
 	fork = lane(rec, 2)->process;
 	late = lane(rec, 3)->process;
 	sp_recording_user(rec, &user);
@@ -138,7 +122,7 @@ static void test_without_ranks(void)
 	call(&m, 9, 1, 50); /* its task event was lost, and nothing says whose it is */
 	maker_sample(&m, (struct maker_sample){
 				 .lane = 8, .process = 2, .pid = 20, .tid = 23, .time = 70});
-	rec = read_back(&m);
+	rec = read_back(&m, path, true);
 	CHECK_NUMBER(rec->n_units, 1);
 	CHECK(!rec->units[0].other);
 	CHECK_NUMBER(rec->units[0].threads, 4);
@@ -162,7 +146,7 @@ static void test_jobs(void)
 		maker_process(&m, 1 + i, 10 + i, 0, 1, "/a", "a", i ? "200" : "100");
 		call(&m, 1 + i, 1, 100);
 	}
-	rec = read_back(&m);
+	rec = read_back(&m, path, true);
 	CHECK(rec->several_jobs);
 	CHECK_NUMBER(rec->n_units, 2);
 	CHECK_TEXT(unit_of(rec, 1)->job, "100");
@@ -193,7 +177,7 @@ static void test_regions(void)
 							   : i == 2 ? 1 | SP_SITE_DYNAMIC
 							   : i == 3 ? 2 | SP_SITE_DYNAMIC
 								    : 55});
-	rec = read_back(&m);
+	rec = read_back(&m, path, true);
 	site = &rec->sites[sp_recording_site(rec, 3)];
 	CHECK(site->region == rec->sites[sp_recording_site(rec, 7)].region);
 	CHECK(site->region == rec->sites[sp_recording_site(rec, 1 | SP_SITE_DYNAMIC)].region);
@@ -239,7 +223,7 @@ static void test_places(void)
 				&m,
 				(struct maker_call){
 					.lane = 1, .site = i, .number = i, .start = i, .end = i});
-	rec = read_back(&m);
+	rec = read_back(&m, path, true);
 	check_place(rec, 1, "a.c", 10);
 	check_place(rec, 2, "a.c", 10);
 	check_place(rec, 4, "a.c", 40);
@@ -291,7 +275,7 @@ static void test_maps(void)
 	maker_map(&m, 1, 150, 0x9000, 0xa000, 0, 15, "/new.so");
 	maker_map(&m, 1, 5, 0x100000, 0x900000, 0, 16, "/large");
 	maker_map(&m, 3, 210, 0x9000, 0xa000, 0, 17, "/b");
-	rec = read_back(&m);
+	rec = read_back(&m, path, true);
 	check_map(rec, 1, 0x555500001400, 60, "/pie", 0x555500000000 - 0x1000);
 	check_map(rec, 1, 0x401080, 60, "/fixed", 0);
 	check_map(rec, 1, 0x7000, 60, "/unseen", 0x6000);
@@ -327,7 +311,7 @@ static void test_nonsense(void)
 	maker_sample(&m, (struct maker_sample){.lane = 1, .site = 77, .ip = 1});
 	maker_map(&m, 2, 0, 100, 50, 0, 0, "backwards");
 	maker_segment(&m, 9, UINT64_MAX, UINT64_MAX, UINT64_MAX);
-	rec = read_back(&m);
+	rec = read_back(&m, path, true);
 	CHECK_NUMBER(rec->n_units, 1);
 	check_map(rec, 1, 70, 10, "none", 0);
 	sp_recording_free(rec);
