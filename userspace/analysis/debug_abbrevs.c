@@ -160,7 +160,7 @@ static void set_field(struct sp_skim_abbrevs *abbrevs, struct sp_skim_abbrev *ab
 		      unsigned int size)
 {
 	const struct sp_skim_field field = {
-		.mask = size ? UINT64_MAX >> (64 - 8 * size) : 0,
+		.mask = size && size <= 8 ? UINT64_MAX >> (64 - 8 * size) : 0,
 		.constant = (uint64_t)step->constant,
 		.at = (uint16_t)at,
 		.form = step->form,
