@@ -197,7 +197,8 @@ static struct sp_user owner_of(const struct sp_symbol_job *job)
 			return (struct sp_user){0};
 		user = (struct sp_user){.uid = status.st_uid, .gid = status.st_gid, .known = true};
 	}
-	if (geteuid() == 0)
+	/* Root keeps its own groups, and to ask takes longer than many a file. */
+	if (geteuid() == 0 && user.uid != 0)
 		sp_user_find_groups(&user);
 	return user;
 }
