@@ -18,13 +18,18 @@ struct chunk {
 	char text[];
 };
 
+struct slot {
+	uint32_t number; /* + 1; 0 is free */
+	uint32_t hash;	 /* so that neither growing nor other strings take a look at the text */
+};
+
 struct sp_pool {
 	struct chunk *chunks;
 	size_t left; /* bytes at the end of the newest chunk */
 	size_t chunk_bytes, all_bytes;
 	const char **strings;
 	uint32_t count, room;
-	uint32_t *table; /* number + 1; 0 is free */
+	struct slot *table;
 	size_t capacity; /* of the table, a power of two */
 	uint64_t seed;
 };
@@ -55,7 +60,7 @@ void sp_pool_free(struct sp_pool *pool)
 }
 
 /* Eight bytes at a time: names of C++ functions have hundreds. */
-static uint64_t hash(const struct sp_pool *pool, const char *text)
+static uint32_t hash(const struct sp_pool *pool, const char *text)
 {
 	size_t left = strlen(text);
 	uint64_t h = pool->seed ^ left;
@@ -70,24 +75,39 @@ static uint64_t hash(const struct sp_pool *pool, const char *text)
 		text += part;
 		left -= part;
 	}
-	return h ^ h >> 32;
+	return (uint32_t)(h ^ h >> 32);
 }
 
-static uint32_t *find(const struct sp_pool *pool, const char *text)
+/* The slot of a text, or a free one for it. */
+static struct slot *find(const struct sp_pool *pool, const char *text, uint32_t text_hash)
 {
-	size_t at = hash(pool, text) & (pool->capacity - 1);
+	size_t at = text_hash & (pool->capacity - 1);
 
-	while (pool->table[at] && strcmp(pool->strings[pool->table[at] - 1], text))
+	while (pool->table[at].number && (pool->table[at].hash != text_hash ||
+					  strcmp(pool->strings[pool->table[at].number - 1], text)))
 		at = (at + 1) & (pool->capacity - 1);
 	return &pool->table[at];
 }
 
+static void move_slots(struct sp_pool *pool, const struct slot *old, size_t old_capacity)
+{
+	for (size_t i = 0; i < old_capacity; i++) {
+		size_t at = old[i].hash & (pool->capacity - 1);
+
+		if (!old[i].number)
+			continue;
+		while (pool->table[at].number)
+			at = (at + 1) & (pool->capacity - 1);
+		pool->table[at] = old[i];
+	}
+}
+
 static int grow(struct sp_pool *pool)
 {
-	size_t capacity = pool->capacity ? pool->capacity * 2 : 128;
+	size_t old_capacity = pool->capacity, capacity = old_capacity ? old_capacity * 2 : 128;
 	uint32_t room = (uint32_t)(capacity / 2);
 	const char **strings = realloc(pool->strings, room * sizeof(*strings));
-	uint32_t *table;
+	struct slot *table, *old = pool->table;
 
 	if (!strings)
 		return -ENOMEM;
@@ -96,11 +116,10 @@ static int grow(struct sp_pool *pool)
 	table = calloc(capacity, sizeof(*table));
 	if (!table)
 		return -ENOMEM;
-	free(pool->table);
 	pool->table = table;
 	pool->capacity = capacity;
-	for (uint32_t i = 0; i < pool->count; i++)
-		*find(pool, pool->strings[i]) = i + 1;
+	move_slots(pool, old, old_capacity);
+	free(old);
 	return 0;
 }
 
@@ -133,7 +152,8 @@ static char *take(struct sp_pool *pool, size_t bytes)
 int sp_pool_number(struct sp_pool *pool, const char *text, uint32_t *ret_number)
 {
 	size_t bytes = strlen(text) + 1;
-	uint32_t *slot;
+	uint32_t text_hash = hash(pool, text);
+	struct slot *slot;
 	char *copy;
 
 	if (pool->count == UINT32_MAX - 1)
@@ -144,16 +164,16 @@ int sp_pool_number(struct sp_pool *pool, const char *text, uint32_t *ret_number)
 		if (r < 0)
 			return r;
 	}
-	slot = find(pool, text);
-	if (!*slot) {
+	slot = find(pool, text, text_hash);
+	if (!slot->number) {
 		copy = take(pool, bytes);
 		if (!copy)
 			return -ENOMEM;
 		memcpy(copy, text, bytes);
 		pool->strings[pool->count++] = copy;
-		*slot = pool->count;
+		*slot = (struct slot){pool->count, text_hash};
 	}
-	*ret_number = *slot - 1;
+	*ret_number = slot->number - 1;
 	return 0;
 }
 
@@ -166,7 +186,7 @@ const char *sp_pool_add(struct sp_pool *pool, const char *text)
 
 int sp_pool_find(const struct sp_pool *pool, const char *text, uint32_t *ret_number)
 {
-	uint32_t slot = pool->count ? *find(pool, text) : 0;
+	uint32_t slot = pool->count ? find(pool, text, hash(pool, text))->number : 0;
 
 	if (!slot)
 		return -ENOENT;
