@@ -151,6 +151,8 @@ char *sp_name_readable(const char *raw, const struct sp_name_hints *hints)
 	if (!readable && !parts.n_constructs && !parts.clone && !*parts.call &&
 	    parts.base_length == strlen(raw))
 		return NULL;
+	if (readable && !parts.n_constructs && !parts.clone && !*parts.call)
+		return strcmp(readable, raw) != 0 ? sp_take(readable) : NULL;
 	out = open_memstream(&name, &size);
 	if (!out)
 		return NULL;

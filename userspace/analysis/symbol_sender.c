@@ -165,6 +165,19 @@ static int send_made_text(struct sp_symbol_sender *sender, const char *text, uin
 	return kept ? send_text(sender, kept, ret_id) : -ENOMEM;
 }
 
+/* The same of one that is made once only, and that nobody asks for again. */
+static int send_passing_text(struct sp_symbol_sender *sender, const char *text, uint32_t *ret_id)
+{
+	const char **kept = sp_array_add(&sender->texts, &sender->n_texts, &sender->texts_capacity);
+
+	if (!kept)
+		return -ENOMEM;
+	*kept = NULL;
+	*ret_id = (uint32_t)(sender->n_texts - 1);
+	return sp_sender_message(sender, SP_WORKER_TEXT, text, strnlen(text, SP_WORKER_MAX_TEXT),
+				 NULL, 0);
+}
+
 static bool same_hints(const struct sp_name_hints *a, const struct sp_name_hints *b)
 {
 	return a->fortran == b->fortran && a->name == b->name && a->module == b->module &&
@@ -176,6 +189,7 @@ static bool same_hints(const struct sp_name_hints *a, const struct sp_name_hints
 static int send_readable(struct sp_symbol_sender *sender, uint32_t raw,
 			 const struct sp_name_hints *found, uint32_t *ret_id)
 {
+	static const struct sp_name_hints none;
 	struct sp_name_hints kept = {0}, *hints = &kept;
 	struct readable *known;
 	sp_cleanup(sp_freep) char *name = NULL;
@@ -206,7 +220,9 @@ static int send_readable(struct sp_symbol_sender *sender, uint32_t raw,
 		known->hints.keep_clones = sender->keep_clones;
 		name = sp_name_readable(sender->texts[raw], &known->hints);
 		if (name) {
-			r = send_made_text(sender, name, ret_id);
+			/* Hints may change, and come back: a name with any may be made again. */
+			r = same_hints(hints, &none) ? send_passing_text(sender, name, ret_id)
+						     : send_made_text(sender, name, ret_id);
 			if (r < 0)
 				return r;
 		}
