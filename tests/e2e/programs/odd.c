@@ -257,9 +257,10 @@ static int play_hostile(void)
 }
 
 /* Runs for some seconds, a call each millisecond; for who attaches to it. */
+/* Until it is killed, or ten minutes. */
 static int play_run(void)
 {
-	for (int i = 0; i < 4000; i++) {
+	for (int i = 0; i < 600000; i++) {
 		SP_REGION_BEGIN("run");
 		usleep(1000);
 		SP_REGION_END("run");
