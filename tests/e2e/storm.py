@@ -6,13 +6,11 @@ counted itself."""
 import collections
 import json
 import pathlib
-import signal
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "lib"))
-from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, everywhere, finish, good, lost, main,
-                 need_root, need_scope_profiler, preloaded, recorded, report, run, scaled, start, wait_for)
+from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, everywhere, finish, good, lost, main, need_root,
+                 need_scope_profiler, preloaded, recorded, report, run, scaled, start)
 
 need_root()
 need_scope_profiler()
@@ -22,17 +20,12 @@ DEPTH = 80  # SP_MAX_DEPTH of wire.h
 CALLS = {"call ring full", "nested too deeply", "no task storage", "name table full"}
 
 
-def storm(into, *arguments, options=("-F", 0), stopped=0, **faults):
+def storm(into, *arguments, options=("-F", 0), **faults):
     """Runs it; gives what sp-trace said, the profile, and what was fired by (thread, CPU, region).
-    @stopped: so many seconds of it the recorder does not run. @faults: of the kernel, as in injected.c."""
+    @faults: of the kernel, as in injected.c."""
     environment = preloaded("libinjected.so", **faults) if faults else None
     recorder = start([SP_TRACE, *options, "--ring-size", "4K", "--keep-journal", "-o", into / "out", "--",
                       PROGRAMS / "storm", *arguments], env=environment)
-    if stopped:
-        wait_for(lambda: "storm" in run(["ps", "-o", "comm=", "--ppid", recorder.pid]).stdout.split(), "the storm")
-        recorder.send_signal(signal.SIGSTOP)
-        time.sleep(stopped)
-        recorder.send_signal(signal.SIGCONT)
     status, out, said = finish(recorder)
     equal(status, 0, f"status: {said}")
     fired = {}
@@ -177,7 +170,7 @@ def storage(into):
 def control(into):
     """A control ring of one page: names and threads cannot be told, and calls are not lost by that."""
     count = 5_000
-    said, profile, fired = storm(into, 40, 200, "free", count, stopped=0.3, INJECT_BPF_SHRINK="control_ring:4096")
+    said, profile, fired = storm(into, 40, 200, "free", "unattended", count, INJECT_BPF_SHRINK="control_ring:4096")
     full = sum(g[4] for g in gaps(profile) if g[0] == "control ring full")
     print(f"{full} records of control lost")
     check(full > 0, "the control ring was to be full")
@@ -189,7 +182,8 @@ def control(into):
 def samples(into):
     """A ring of samples of one page: those that did not fit while the recorder was stopped have a
     thread, a region and a CPU."""
-    said, profile, _ = storm(into, 2, scaled(120_000, least=30_000), "pinned", options=("-F", 4999, "--sample-ring-size", "4K"), stopped=0.5)
+    said, profile, _ = storm(into, 2, scaled(120_000, least=30_000), "pinned", "unattended",
+                             options=("-F", 4999, "--sample-ring-size", "4K"))
     full = [g for g in gaps(profile) if g[0] == "sample ring full"]
     check(full and all(g[1] >= 0 and g[2] is not None for g in full), f"lost samples: {full[:3]}")
     told = report("summary", into / "out")

@@ -3,14 +3,17 @@
  * storm.c - fires regions as fast as it can, and counts what each thread fired of each: the truth for
  * a recorder that cannot keep up.
  *
- *	storm THREADS ROUNDS pinned|free [deep] [NAMES]
+ *	storm THREADS ROUNDS pinned|free [deep] [unattended] [NAMES]
  *
  * Pinned: thread i runs on CPU i alone (modulo how many there are). Deep: a recursion beyond the limit
- * of the recorder in every 64th round. NAMES: so many run-time names, each of them once, by the first
+ * of the recorder in every 64th round. Unattended: the parent, which records it, is stopped meanwhile.
+ * NAMES: so many run-time names, each of them once, by the first
  * thread. Prints "THREAD-ID CPU REGION COUNT" for each; CPU -1 if it was free.
  */
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,12 +104,17 @@ int main(int argc, char **argv)
 	unsigned n = argc > 3 ? (unsigned)atoi(argv[1]) : 0;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct thread *threads = calloc(n + 1, sizeof(*threads));
+	bool unattended = false;
 
 	if (!n || !threads) {
 		fprintf(stderr, "usage: storm THREADS ROUNDS pinned|free [deep] [NAMES]\n");
 		return 2;
 	}
 	made = sp_region_intern(names[MADE]);
+	for (int k = 4; k < argc; k++)
+		unattended |= !strcmp(argv[k], "unattended");
+	if (unattended)
+		kill(getppid(), SIGSTOP);
 	for (unsigned i = 0; i < n; i++) {
 		struct thread *t = &threads[i];
 
@@ -115,15 +123,18 @@ int main(int argc, char **argv)
 		for (int k = 4; k < argc; k++)
 			if (!strcmp(argv[k], "deep"))
 				t->deep = 1;
-			else if (i == 0)
+			else if (i == 0 && strcmp(argv[k], "unattended"))
 				t->names = (unsigned)atoi(argv[k]);
 		if (pthread_create(&t->id, NULL, run, t)) {
 			perror("storm: pthread_create");
 			return 1;
 		}
 	}
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++)
 		pthread_join(threads[i].id, NULL);
+	if (unattended)
+		kill(getppid(), SIGCONT);
+	for (unsigned i = 0; i < n; i++) {
 		for (int k = 0; k < REGIONS; k++)
 			printf("%d %d %s %llu\n", threads[i].tid, threads[i].cpu, names[k],
 			       (unsigned long long)threads[i].fired[k]);
