@@ -296,8 +296,8 @@ static int find_end(hid_t file, const char *path, struct sp_profile_check *check
 	return 0;
 }
 
-int sp_h5_check(hid_t file, const char *path, struct sp_profile_check *check,
-		struct sp_error *error)
+static int check_file(hid_t file, const char *path, struct sp_profile_check *check,
+		      struct sp_error *error)
 {
 	struct walk walk = {.check = check, .file = file, .budget = STEP, .error = error};
 	herr_t r = visit_all(file, visit, &walk);
@@ -318,7 +318,7 @@ int sp_h5_profile_check(struct sp_profile *profile, struct sp_profile_check *che
 {
 	struct sp_h5_profile *h5 = profile->implementation;
 
-	return sp_h5_check(h5->file, profile->path, check, error);
+	return check_file(h5->file, profile->path, check, error);
 }
 
 int sp_profile_check(struct sp_profile *profile, struct sp_profile_check *check,

@@ -127,8 +127,8 @@ static int put_numbers(hid_t object, const char *key, const struct sp_fact *fact
 	return put(object, key, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, &n, reals, error);
 }
 
-int sp_h5_put_fact(hid_t object, const char *key, const struct sp_fact *fact,
-		   struct sp_error *error)
+static int put_fact(hid_t object, const char *key, const struct sp_fact *fact,
+		    struct sp_error *error)
 {
 	switch (fact->kind) {
 	case SP_FACT_TEXT:
@@ -180,7 +180,7 @@ int sp_h5_writer_put_fact(struct sp_h5_writer *writer, const char *path, const s
 	}
 	errno = 0;
 	group = sp_h5_open_group(writer->file, path);
-	r = group < 0 ? sp_h5_write_failed(error, path) : sp_h5_put_fact(group, key, &good, error);
+	r = group < 0 ? sp_h5_write_failed(error, path) : put_fact(group, key, &good, error);
 	return sp_h5_writer_result(writer, r, error);
 }
 

@@ -62,8 +62,6 @@ int sp_h5_put_number(hid_t object, const char *key, int64_t number, struct sp_er
 int sp_h5_put_real(hid_t object, const char *key, double real, struct sp_error *error);
 int sp_h5_put_texts(hid_t object, const char *key, const char *const *texts, size_t n,
 		    struct sp_error *error);
-int sp_h5_put_fact(hid_t object, const char *key, const struct sp_fact *fact,
-		   struct sp_error *error);
 /* An attribute of the group at @path; a text is cut after @max bytes. */
 int sp_h5_writer_put_fact(struct sp_h5_writer *writer, const char *path, const struct sp_fact *fact,
 			  size_t max, struct sp_error *error);

@@ -43,8 +43,8 @@ static int read_failed(int r, uint64_t offset, struct sp_error *error)
 	return sp_error_set(error, r, offset, "cannot be read: %s", strerror(-r));
 }
 
-int sp_input_bytes(struct sp_input *input, void *ret_data, size_t size, const char *what,
-		   struct sp_error *error)
+static int take_bytes(struct sp_input *input, void *ret_data, size_t size, const char *what,
+		      struct sp_error *error)
 {
 	unsigned char *to = ret_data;
 	int r;
@@ -86,7 +86,7 @@ int sp_input_s32(struct sp_input *input, int32_t *ret_value, const char *what,
 		 struct sp_error *error)
 {
 	uint32_t raw;
-	int r = sp_input_bytes(input, &raw, sizeof(raw), what, error);
+	int r = take_bytes(input, &raw, sizeof(raw), what, error);
 
 	if (!r)
 		*ret_value = (int32_t)(input->big ? be32toh(raw) : le32toh(raw));
@@ -97,7 +97,7 @@ int sp_input_s64(struct sp_input *input, int64_t *ret_value, const char *what,
 		 struct sp_error *error)
 {
 	uint64_t raw;
-	int r = sp_input_bytes(input, &raw, sizeof(raw), what, error);
+	int r = take_bytes(input, &raw, sizeof(raw), what, error);
 
 	if (!r)
 		*ret_value = (int64_t)(input->big ? be64toh(raw) : le64toh(raw));
@@ -127,7 +127,7 @@ int sp_input_text(struct sp_input *input, uint32_t max, char **ret_text, const c
 	text = malloc((size_t)size + 1);
 	if (!text)
 		return sp_error_set(error, -ENOMEM, 0, "no memory");
-	r = sp_input_bytes(input, text, (size_t)size, what, error);
+	r = take_bytes(input, text, (size_t)size, what, error);
 	if (r)
 		return r;
 	text[size] = '\0';
@@ -157,7 +157,7 @@ int sp_input_magic(struct sp_input *input, const char *magic, const char *kind, 
 
 	if (sp_input_left(input) < sizeof(found))
 		return sp_error_set(error, -SP_E_FORMAT, 0, "is too short to be %s", kind);
-	r = sp_input_bytes(input, found, sizeof(found), "the magic", error);
+	r = take_bytes(input, found, sizeof(found), "the magic", error);
 	if (r)
 		return r;
 	if (memcmp(found, magic, sizeof(found)))

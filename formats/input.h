@@ -32,8 +32,6 @@ static inline uint64_t sp_input_left(const struct sp_input *input)
 }
 /* Each moves on; -SP_E_TRUNCATED if the file ends before. @what names what is read, for the error.
  */
-int sp_input_bytes(struct sp_input *input, void *ret_data, size_t size, const char *what,
-		   struct sp_error *error);
 int sp_input_s32(struct sp_input *input, int32_t *ret_value, const char *what,
 		 struct sp_error *error);
 int sp_input_s64(struct sp_input *input, int64_t *ret_value, const char *what,

@@ -27,7 +27,9 @@ int sp_json_scan_fail(struct sp_json_pull *json, int code, uint64_t offset, cons
 	return sp_error_set(&json->error, code, offset, "%s", words);
 }
 
-int sp_json_scan_peek(struct sp_json_pull *json)
+/* The next byte, not consumed; -1 at the end of the text or on a failure: then sp_json_scan_ended()
+ * says which, where a byte had to come. */
+static int peek(struct sp_json_pull *json)
 {
 	size_t got = 0;
 	int r;
@@ -72,7 +74,7 @@ int sp_json_scan_skip_blanks(struct sp_json_pull *json)
 {
 	int c;
 
-	while ((c = sp_json_scan_peek(json)) == ' ' || c == '\n' || c == '\r' || c == '\t')
+	while ((c = peek(json)) == ' ' || c == '\n' || c == '\r' || c == '\t')
 		json->at++;
 	return c;
 }
@@ -110,7 +112,7 @@ static int read_hex(struct sp_json_pull *json, uint32_t *ret_unit)
 	uint32_t unit = 0;
 
 	for (int i = 0; i < 4; i++) {
-		int c = sp_json_scan_peek(json), digit, r;
+		int c = peek(json), digit, r;
 
 		if (c >= '0' && c <= '9')
 			digit = c - '0';
@@ -159,7 +161,7 @@ static int keep_character(struct sp_json_pull *json, uint32_t c)
 static int read_escape(struct sp_json_pull *json, uint32_t *high)
 {
 	static const char codes[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
-	int c = sp_json_scan_peek(json), r;
+	int c = peek(json), r;
 	const char *code = c > 0 ? strchr(codes, c) : NULL;
 	uint32_t unit = code ? (unsigned char)values[code - codes] : 0;
 
@@ -199,7 +201,7 @@ int sp_json_scan_text(struct sp_json_pull *json, struct sp_json_token *token)
 		r = keep_nothing(json);
 	while (!r) {
 		size_t end = json->at;
-		int c = sp_json_scan_peek(json);
+		int c = peek(json);
 
 		if (c < 0)
 			return sp_json_scan_ended(json);
@@ -308,14 +310,14 @@ int sp_json_scan_word(struct sp_json_pull *json, struct sp_json_token *token)
 		{"Infinity", SP_JSON_NUMBER, INFINITY, SP_JSON_CONSTANTS},
 	};
 	size_t n = sizeof(words) / sizeof(words[0]), which = 0;
-	int c = sp_json_scan_peek(json), r = 0;
+	int c = peek(json), r = 0;
 
 	while (which < n && words[which].word[0] != (char)c)
 		which++;
 	if (c >= 0 && which < n && words[which].flags & ~json->flags)
 		which = n;
 	for (size_t i = 0; !r && which < n && words[which].word[i]; i++) {
-		c = sp_json_scan_peek(json);
+		c = peek(json);
 		if (c != words[which].word[i])
 			which = n;
 		else
@@ -337,7 +339,7 @@ int sp_json_scan_number(struct sp_json_pull *json, struct sp_json_token *token)
 	bool whole = false;
 	int c = 0, r = keep_nothing(json);
 
-	while (!r && (c = sp_json_scan_peek(json)) > 0 && strchr("+-.0123456789Ee", c)) {
+	while (!r && (c = peek(json)) > 0 && strchr("+-.0123456789Ee", c)) {
 		char byte = (char)c;
 
 		if (json->size >= MAX_NUMBER)

@@ -43,9 +43,7 @@ struct sp_json_pull {
 /* Offset of the next byte. */
 uint64_t sp_json_scan_place(const struct sp_json_pull *json);
 int sp_json_scan_fail(struct sp_json_pull *json, int code, uint64_t offset, const char *words);
-/* The next byte, not consumed; -1 at the end of the text or on a failure: then sp_json_scan_ended()
- * says which, where a byte had to come. */
-int sp_json_scan_peek(struct sp_json_pull *json);
+/* Fails: a byte had to come, and none did. */
 int sp_json_scan_ended(struct sp_json_pull *json);
 int sp_json_scan_skip_blanks(struct sp_json_pull *json);
 /* Moves on over @n bytes that are in the buffer. */

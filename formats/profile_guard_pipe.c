@@ -74,7 +74,8 @@ static void refill(struct sp_pipe *pipe)
 		pipe->used = (size_t)got;
 }
 
-void sp_pipe_flush(struct sp_pipe *pipe)
+/* Sends what is buffered. */
+static void flush(struct sp_pipe *pipe)
 {
 	while (!pipe->failed && pipe->at < pipe->used) {
 		ssize_t put = send(pipe->fd, pipe->buffer + pipe->at, pipe->used - pipe->at,
@@ -98,7 +99,7 @@ static void send_bytes(struct sp_pipe *pipe, const unsigned char *from, size_t n
 		from += some;
 		n -= some;
 		if (pipe->used == sizeof(pipe->buffer))
-			sp_pipe_flush(pipe);
+			flush(pipe);
 	}
 }
 
@@ -211,7 +212,7 @@ void sp_pipe_end(struct sp_pipe *pipe)
 
 	sp_pipe_value(pipe, mark);
 	if (!pipe->receiving)
-		sp_pipe_flush(pipe);
+		flush(pipe);
 	else if (mark != MARK)
 		sp_pipe_fail(pipe, -EBADMSG);
 }

@@ -33,8 +33,6 @@ struct sp_pipe {
 void sp_pipe_bytes(struct sp_pipe *pipe, void *data, size_t n);
 #define sp_pipe_value(pipe, value) sp_pipe_bytes((pipe), &(value), sizeof(value))
 void sp_pipe_fail(struct sp_pipe *pipe, int code);
-/* Sends what is buffered. */
-void sp_pipe_flush(struct sp_pipe *pipe);
 void sp_pipe_text(struct sp_pipe *pipe, const char **text);
 void sp_pipe_text_or_null(struct sp_pipe *pipe, const char **text);
 /* The number of elements; receiving makes an array for them, of zeroes. */

@@ -22,8 +22,8 @@ static int map_region(const struct sp_h5_profile *h5, const char *table, size_t 
 	return 0;
 }
 
-int sp_h5_profile_read_table(struct sp_profile *profile, enum sp_h5_table which, void **ret_rows,
-			     size_t *ret_n, struct sp_error *error)
+static int read_table(struct sp_profile *profile, enum sp_h5_table which, void **ret_rows,
+		      size_t *ret_n, struct sp_error *error)
 {
 	struct sp_h5_profile *h5 = profile->implementation;
 	void *rows;
@@ -102,7 +102,7 @@ static const struct sp_profile_ops columnar_ops = {
 	.read_samples = sp_h5_profile_read_samples,
 	.read_stack_offsets = sp_h5_profile_read_stack_offsets,
 	.read_frames = sp_h5_profile_read_frames,
-	.read_table = sp_h5_profile_read_table,
+	.read_table = read_table,
 	.read_facts = sp_h5_profile_read_facts,
 	.read_extras = sp_h5_profile_read_extras,
 	.read_event_metadata = read_event_metadata,

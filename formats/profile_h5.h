@@ -65,8 +65,6 @@ int sp_h5_profile_read_calls(struct sp_profile *profile, uint32_t row, uint64_t 
 			     const struct sp_calls *calls, struct sp_error *error);
 
 /* Callbacks that all schemas share, for their tables of callbacks. */
-int sp_h5_profile_read_table(struct sp_profile *profile, enum sp_h5_table which, void **ret_rows,
-			     size_t *ret_n, struct sp_error *error);
 int sp_h5_profile_read_facts(struct sp_profile *profile, const char *group,
 			     struct sp_fact **ret_facts, size_t *ret_n, struct sp_error *error);
 int sp_h5_profile_read_extras(struct sp_profile *profile, struct sp_extras *ret_extras,
@@ -74,8 +72,6 @@ int sp_h5_profile_read_extras(struct sp_profile *profile, struct sp_extras *ret_
 void sp_h5_profile_close(void *implementation);
 
 /* h5_check.c: one step of sp_profile_check(); the profile's state is not touched. */
-int sp_h5_check(hid_t file, const char *path, struct sp_profile_check *check,
-		struct sp_error *error);
 int sp_h5_profile_check(struct sp_profile *profile, struct sp_profile_check *check,
 			struct sp_error *error);
 

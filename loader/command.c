@@ -165,16 +165,6 @@ bool sp_command_ended(struct sp_command *c)
 	return c->ended;
 }
 
-int sp_command_wait(struct sp_command *c)
-{
-	if (c->ended)
-		return 0;
-	if (waitpid(c->pid, &c->status, 0) != c->pid)
-		return -errno;
-	c->ended = true;
-	return 0;
-}
-
 void sp_command_signal(struct sp_command *c, int number)
 {
 	if (!sp_command_ended(c))

@@ -26,8 +26,6 @@ int sp_command_fd(const struct sp_command *command);
 int sp_command_started(struct sp_command *command);
 /* Takes its status if it has ended; true once it has. */
 bool sp_command_ended(struct sp_command *command);
-/* Waits for its end. -EINTR when a signal comes first. */
-int sp_command_wait(struct sp_command *command);
 void sp_command_signal(struct sp_command *command, int signal);
 /* Exit status as a shell gives it: 128 + signal for one that was killed. */
 int sp_command_status(const struct sp_command *command);

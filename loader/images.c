@@ -41,7 +41,7 @@ struct sp_images {
 	struct sp_archive *archive; /* NULL: files are not kept */
 	struct sp_elfscan *scan;
 	struct image *list;
-	size_t count, room, armed, sites;
+	size_t count, room, armed;
 	uint32_t next_site;
 	int arm_error, read_error; /* the last ones */
 	bool fast;
@@ -67,11 +67,6 @@ int sp_images_new(struct sp_bpf *bpf, struct sp_recorder *recorder, struct sp_im
 	}
 	*ret_images = images;
 	return 0;
-}
-
-void sp_images_set_recorder(struct sp_images *images, struct sp_recorder *recorder)
-{
-	images->recorder = recorder;
 }
 
 void sp_images_set_fast(struct sp_images *images, bool fast)
@@ -151,7 +146,6 @@ static int number_sites(struct sp_images *images, struct sp_image_found *f, uint
 				    site->flags & SP_SITE_LEXICAL);
 		if (r < 0)
 			return r;
-		images->sites += !(site->flags & SP_SITE_END);
 	}
 	/* At least one, so that each image has a base of its own. */
 	images->next_site = base + (range ? (uint32_t)range : 1);
@@ -368,11 +362,6 @@ int sp_images_arm_error(const struct sp_images *images)
 int sp_images_read_error(const struct sp_images *images)
 {
 	return images->read_error;
-}
-
-size_t sp_images_sites(const struct sp_images *images)
-{
-	return images->sites;
 }
 
 void sp_images_free(struct sp_images *images)

@@ -22,7 +22,6 @@ struct sp_images;
 /* @recorder NULL: what is found is not written (the self-test). Where @fast is set, probes go on
  * the 5-byte nop of verified stubs. */
 int sp_images_new(struct sp_bpf *bpf, struct sp_recorder *recorder, struct sp_images **ret_images);
-void sp_images_set_recorder(struct sp_images *images, struct sp_recorder *recorder);
 void sp_images_set_fast(struct sp_images *images, bool fast);
 /* Each file is also handed to @unwind, as often as it is added. */
 struct sp_unwind;
@@ -49,7 +48,6 @@ size_t sp_images_armed(const struct sp_images *images);
 int sp_images_arm_error(const struct sp_images *images);
 /* Why the last file that could not be read was not, the same way. */
 int sp_images_read_error(const struct sp_images *images);
-size_t sp_images_sites(const struct sp_images *images);
 
 /* Takes their probes off, if they are on. Slow: up to 0.2 s for each image. */
 void sp_images_free(struct sp_images *images);

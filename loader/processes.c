@@ -46,7 +46,7 @@ struct sp_processes {
 	struct sp_recorder *recorder;
 	struct sp_images *images;
 	struct sp_unwind *unwind;
-	size_t count, ended;
+	size_t ended;
 	pid_t hidden;
 	struct process *buckets[BUCKETS];
 	int fds[BATCH];
@@ -289,7 +289,6 @@ void sp_processes_task(struct sp_processes *p, const struct sp_ev_task *task)
 	process->since = task->time;
 	process->ended = false;
 	process->threads = 1; /* an exec ends all others */
-	p->count++;
 	unknown = p->unwind &&
 		  sp_unwind_add_process(p->unwind, task->process,
 					task->cause == SP_TASK_FORK ? task->parent_process : 0,
@@ -356,11 +355,6 @@ bool sp_processes_has(const struct sp_processes *p, pid_t pid)
 	while (at && at->pid != pid)
 		at = at->next;
 	return at;
-}
-
-size_t sp_processes_count(const struct sp_processes *p)
-{
-	return p->count;
 }
 
 void sp_processes_free(struct sp_processes *p)

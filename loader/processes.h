@@ -36,8 +36,6 @@ int sp_processes_commit(struct sp_processes *processes);
 
 /* Whether the process is one that is recorded. */
 bool sp_processes_has(const struct sp_processes *processes, pid_t pid);
-/* Images recorded so far. */
-size_t sp_processes_count(const struct sp_processes *processes);
 
 void sp_processes_free(struct sp_processes *processes);
 

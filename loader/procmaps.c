@@ -161,11 +161,3 @@ const char *sp_procmaps_reach(int fd, const char *path, char *buffer, size_t siz
 	buffer[n] = 0;
 	return sp_procmaps_is_at(fd, buffer) ? buffer : path;
 }
-
-int sp_procmaps_open_exe(pid_t pid, int *ret_fd)
-{
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	return open_checked(path, NULL, ret_fd);
-}

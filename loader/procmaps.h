@@ -47,7 +47,4 @@ bool sp_procmaps_is_at(int fd, const char *path);
  * one. @path if there is none, or if it does. @buffer: where another one may be put. */
 const char *sp_procmaps_reach(int fd, const char *path, char *buffer, size_t size);
 
-/* Opens the program of a process in the same way. */
-int sp_procmaps_open_exe(pid_t pid, int *ret_fd);
-
 #endif

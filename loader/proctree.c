@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * proctree.c - walks /proc for threads and children.
+ * proctree.c - walks /proc for children.
  *
  * Invariant: a process is taken as a descendant only if its parent was one when it was looked at.
  */
@@ -67,25 +67,6 @@ static int list_numbers(const char *path, struct ids *ids)
 	if (r == 0)
 		qsort(ids->at, ids->count, sizeof(*ids->at), compare);
 	return r;
-}
-
-int sp_proctree_threads(pid_t pid, pid_t **ret_tids, size_t *ret_count)
-{
-	struct ids ids = {0};
-	char path[32];
-	int r;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	r = list_numbers(path, &ids);
-	if (r == 0 && ids.count == 0)
-		r = -ESRCH;
-	if (r < 0) {
-		free(ids.at);
-		return r;
-	}
-	*ret_tids = ids.at;
-	*ret_count = ids.count;
-	return 0;
 }
 
 /* The parent's id, 0 where the process is gone. A process's name may hold anything, but what

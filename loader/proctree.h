@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * proctree.h - the threads of a process, and its descendants.
+ * proctree.h - the descendants of a process.
  */
 #ifndef SP_LOADER_PROCTREE_H
 #define SP_LOADER_PROCTREE_H
 
 #include <stddef.h>
 #include <sys/types.h>
-
-/* The thread ids of a process, ascending, as they are now: others may start while this looks. Free
- * the array. -ESRCH: it is gone. */
-int sp_proctree_threads(pid_t pid, pid_t **ret_tids, size_t *ret_count);
 
 /* All descendants of a process, parents before their children, without itself. Looks again until a
  * look finds no new one, so that a child forked meanwhile by one already found is not missed; a

@@ -270,11 +270,6 @@ const char *sp_calltree_kind_name(const struct sp_calltree *tree, uint32_t numbe
 	}
 }
 
-uint64_t sp_calltree_left_out(const struct sp_calltree *tree)
-{
-	return tree->left_out;
-}
-
 uint64_t sp_calltree_beyond(const struct sp_calltree *tree)
 {
 	uint64_t samples = 0;

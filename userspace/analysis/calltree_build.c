@@ -161,12 +161,10 @@ static int add_rows(struct sp_calltree *tree, size_t from, size_t to)
 	uint64_t samples = 0;
 	int r;
 
+	if (!is_wanted(tree, sp_stacks_row(tree->stacks, from)->regions))
+		return 0;
 	for (size_t i = from; i < to; i++)
 		samples += sp_stacks_row(tree->stacks, i)->samples;
-	if (!is_wanted(tree, sp_stacks_row(tree->stacks, from)->regions)) {
-		tree->left_out += samples;
-		return 0;
-	}
 	r = enter_callers(tree, &common, sp_stacks_row(tree->stacks, from), samples);
 	for (size_t i = from; r == 0 && i < to; i++) {
 		const struct sp_stack_row *row = sp_stacks_row(tree->stacks, i);
@@ -306,7 +304,6 @@ int sp_calltree_turn(const struct sp_calltree *tree, struct sp_calltree **ret_tu
 		if (tree->nodes[i].self)
 			r = turn_node(tree, turned, (uint32_t)i);
 	if (r == 0) {
-		turned->left_out = tree->left_out;
 		r = sp_calltree_finish(turned);
 	}
 	if (r < 0)

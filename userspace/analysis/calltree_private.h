@@ -20,7 +20,6 @@ struct sp_calltree {
 	struct sp_idmap children[3]; /* parent << 32 | number: node; one for each kind of key */
 	bool *wanted;		     /* regions by number, where only some are */
 	bool wants_outside;
-	uint64_t left_out;
 };
 
 /* A tree with its root alone; NULL without memory. */

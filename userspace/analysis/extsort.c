@@ -92,11 +92,6 @@ void sp_extsort_free(struct sp_extsort *sort)
 	free(sort);
 }
 
-uint64_t sp_extsort_count(const struct sp_extsort *sort)
-{
-	return sort->count;
-}
-
 /* ---- runs ---- */
 
 static inline uint8_t *pack(uint8_t *out, const struct sp_record *record, struct sp_record *last)

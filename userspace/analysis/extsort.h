@@ -31,7 +31,6 @@ int sp_extsort_new(const char *directory, size_t records, size_t fan_in,
 void sp_extsort_free(struct sp_extsort *sort); /* NULL is fine */
 
 int sp_extsort_add(struct sp_extsort *sort, const struct sp_record *record);
-uint64_t sp_extsort_count(const struct sp_extsort *sort);
 
 /* Ends the adding and gives the memory for it back. */
 int sp_extsort_finish(struct sp_extsort *sort);

@@ -206,7 +206,7 @@ int sp_inputs_add(struct sp_inputs *inputs, const char *path, struct sp_error *e
 
 /* ---- facts ---- */
 
-const struct sp_fact *sp_given_fact(const struct sp_given *input, const char *key)
+static const struct sp_fact *find_fact(const struct sp_given *input, const char *key)
 {
 	const struct sp_fact *facts, *found = NULL;
 	size_t n;
@@ -220,14 +220,14 @@ const struct sp_fact *sp_given_fact(const struct sp_given *input, const char *ke
 
 const char *sp_given_text(const struct sp_given *input, const char *key)
 {
-	const struct sp_fact *fact = sp_given_fact(input, key);
+	const struct sp_fact *fact = find_fact(input, key);
 
 	return fact && fact->text[0] ? fact->text : NULL;
 }
 
 int64_t sp_given_number(const struct sp_given *input, const char *key, int64_t otherwise)
 {
-	const struct sp_fact *fact = sp_given_fact(input, key);
+	const struct sp_fact *fact = find_fact(input, key);
 
 	return fact && fact->is_number ? fact->number : otherwise;
 }

@@ -79,8 +79,7 @@ int sp_inputs_note_cuts(struct sp_inputs *inputs, size_t input);
 int sp_inputs_note(struct sp_inputs *inputs, size_t input, bool loss, const char *format, ...)
 	SP_PRINTF(4, 5);
 
-/* A fact of /sp_trace/meta, of /metadata if it is not there; NULL if in neither. */
-const struct sp_fact *sp_given_fact(const struct sp_given *input, const char *key);
+/* A fact of /sp_trace/meta, of /metadata if it is not there; NULL, or @otherwise, if in neither. */
 const char *sp_given_text(const struct sp_given *input, const char *key);
 int64_t sp_given_number(const struct sp_given *input, const char *key, int64_t otherwise);
 /* The lowest and the highest rate of sampling, Hz: merged recordings can have several. -1 unknown.

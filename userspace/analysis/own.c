@@ -158,7 +158,8 @@ static bool decide(const struct sp_own *own, const char *path)
 	return answer;
 }
 
-bool sp_own_has(struct sp_own *own, const char *file)
+/* @file: a text of the symbols (known again by its address). */
+static bool is_own(struct sp_own *own, const char *file)
 {
 	uint64_t key = (uint64_t)(uintptr_t)file;
 	uint32_t known = sp_idmap_get(&own->known, key);
@@ -178,7 +179,7 @@ struct sp_frame sp_own_frame(struct sp_own *own, const struct sp_symbol *symbol)
 	struct sp_frame frame = sp_symbol_innermost(symbol);
 
 	do {
-		if (frame.line && sp_own_has(own, frame.file))
+		if (frame.line && is_own(own, frame.file))
 			break;
 	} while (sp_frame_leave(&frame));
 	return frame;

@@ -33,8 +33,6 @@ int sp_own_add(struct sp_own *own, const char *directory, bool is_own);
 /* The path without "//", "/./" and "/x/../", to free(); NULL without memory. */
 char *sp_own_plain(const char *path);
 
-/* @file: a text of the symbols (known again by its address). */
-bool sp_own_has(struct sp_own *own, const char *file);
 /* The innermost of its frames with a line in an own file; the outermost where there is none. */
 struct sp_frame sp_own_frame(struct sp_own *own, const struct sp_symbol *symbol);
 

@@ -35,20 +35,14 @@ int sp_stack_counts_read(struct sp_stack_counts *counts, struct sp_profile *prof
 	return 0;
 }
 
-void sp_stack_counts_sum(struct sp_stack_counts *counts, const struct sp_stack_counts *more)
-{
-	for (unsigned end = 0; end < SP_STACK_END_MAX; end++)
-		counts->ends[end] += more->ends[end];
-	counts->kernel += more->kernel;
-}
-
 static bool is_wanted(unsigned end)
 {
 	return sp_stack_end_is_complete(end) ||
 	       (sp_stack_end_is_short(end) && end != SP_STACK_BUSY);
 }
 
-uint64_t sp_stack_counts_wanted(const struct sp_stack_counts *counts)
+/* Stacks that could have been whole; 0: there is nothing to tell. */
+static uint64_t count_wanted(const struct sp_stack_counts *counts)
 {
 	uint64_t sum = 0;
 
@@ -59,7 +53,7 @@ uint64_t sp_stack_counts_wanted(const struct sp_stack_counts *counts)
 
 double sp_stack_counts_share(const struct sp_stack_counts *counts)
 {
-	uint64_t wanted = sp_stack_counts_wanted(counts);
+	uint64_t wanted = count_wanted(counts);
 
 	return wanted ? (double)counts->ends[SP_STACK_COMPLETE] / (double)wanted : NAN;
 }
@@ -90,7 +84,7 @@ static void tell_causes(const struct sp_stack_counts *counts, unsigned most, FIL
 
 char *sp_stack_counts_tell(const struct sp_stack_counts *counts, unsigned causes)
 {
-	uint64_t wanted = sp_stack_counts_wanted(counts);
+	uint64_t wanted = count_wanted(counts);
 	char *text = NULL;
 	size_t size;
 	FILE *out;

@@ -30,11 +30,8 @@ static inline void sp_stack_counts_add(struct sp_stack_counts *counts, unsigned 
 /* Adds those of a profile. Reads all samples, some 10 million a second. */
 int sp_stack_counts_read(struct sp_stack_counts *counts, struct sp_profile *profile,
 			 struct sp_error *error);
-void sp_stack_counts_sum(struct sp_stack_counts *counts, const struct sp_stack_counts *more);
 
-/* Stacks that could have been whole; 0: there is nothing to tell. */
-uint64_t sp_stack_counts_wanted(const struct sp_stack_counts *counts);
-/* Of them those that are, 0 to 1, NAN where there are none. */
+/* Of the stacks that could have been whole those that are, 0 to 1, NAN where there are none. */
 double sp_stack_counts_share(const struct sp_stack_counts *counts);
 
 /* "98.2 % complete", or "by frame pointers alone, may lack callers" where all are so; then

@@ -308,11 +308,6 @@ const struct sp_stack_function *sp_stacks_function(const struct sp_stacks *stack
 	return &stacks->functions[function];
 }
 
-uint32_t sp_stacks_n_functions(const struct sp_stacks *stacks)
-{
-	return (uint32_t)stacks->n_functions;
-}
-
 bool sp_stacks_is_cut(unsigned end)
 {
 	switch (end) {

@@ -107,7 +107,6 @@ uint32_t sp_stacks_callers(const struct sp_stacks *stacks, uint32_t callers,
 const struct sp_stack_place *sp_stacks_place(const struct sp_stacks *stacks, uint32_t place);
 const struct sp_stack_function *sp_stacks_function(const struct sp_stacks *stacks,
 						   uint32_t function);
-uint32_t sp_stacks_n_functions(const struct sp_stacks *stacks);
 
 /* Whether a stack lacks callers, so that its outer end is to be shown as "[unknown]". */
 bool sp_stacks_is_cut(unsigned end);

@@ -32,7 +32,7 @@ enum sp_log_level sp_log_level(void)
 	return log_state.level;
 }
 
-const char *sp_log_program(void)
+static const char *program_name(void)
 {
 	return log_state.program ? log_state.program : program_invocation_short_name;
 }
@@ -72,7 +72,7 @@ static void say(const char *kind, const char *format, va_list args)
 	safe = sp_text_escape(text);
 	sp_log_status_clear();
 	if (kind)
-		snprintf(before, sizeof(before), "%s: %s", sp_log_program(), kind);
+		snprintf(before, sizeof(before), "%s: %s", program_name(), kind);
 	else
 		snprintf(before, sizeof(before), "  ");
 	write_line(before, safe ? safe : "out of memory", "\n");

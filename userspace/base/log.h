@@ -20,7 +20,6 @@ enum sp_log_level {
 /* @program must outlive the logging; the default is the name of the executable. */
 void sp_log_init(const char *program, enum sp_log_level level);
 enum sp_log_level sp_log_level(void);
-const char *sp_log_program(void);
 
 #define SP_PRINTF(text, first) __attribute__((format(printf, text, first)))
 void sp_log_error(const char *format, ...) SP_PRINTF(1, 2);

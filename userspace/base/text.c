@@ -53,7 +53,7 @@ static bool in_ranges(uint32_t c, const struct range *ranges, size_t n)
 }
 
 /* Blocks of the Unicode standard, not each exception in them: enough to keep columns straight. */
-int sp_text_columns(uint32_t c)
+static int columns_of(uint32_t c)
 {
 	static const struct range zero[] = {
 		{0x0300, 0x036f}, {0x0483, 0x0489}, {0x0591, 0x05bd}, {0x064b, 0x065f},
@@ -118,7 +118,7 @@ size_t sp_text_width(const char *text)
 		uint32_t c = 1;
 		size_t n = sp_text_decode(text, left, &c);
 
-		width += n ? (size_t)sp_text_columns(c) : 1;
+		width += n ? (size_t)columns_of(c) : 1;
 		n += n == 0;
 		text += n;
 		left -= n;
@@ -134,7 +134,7 @@ size_t sp_text_fit(const char *text, size_t columns)
 		uint32_t c = 1;
 		size_t n = sp_text_decode(text + at, bytes - at, &c);
 
-		width += n ? (size_t)sp_text_columns(c) : 1;
+		width += n ? (size_t)columns_of(c) : 1;
 		if (width > columns)
 			break;
 		at += n ? n : 1;

@@ -18,8 +18,6 @@
 
 /* Decodes one code point of the @bytes at @text: its length in bytes, or 0 if it is not UTF-8. */
 size_t sp_text_decode(const char *text, size_t bytes, uint32_t *ret_code_point);
-/* Columns that a terminal gives to a code point: 0, 1 or 2. */
-int sp_text_columns(uint32_t code_point);
 
 /* Whether a terminal would act upon a code point. */
 bool sp_text_is_active(uint32_t code_point);

@@ -90,7 +90,6 @@ void sp_verify_stacks_json(struct sp_json *json, const struct sp_stack_compare *
 /* Shares of sp_verify_profile(). */
 int sp_verify_calls(struct sp_verdict *verdict, struct sp_profile *profile);
 int sp_verify_ids(struct sp_verdict *verdict, struct sp_profile *profile);
-int sp_verify_tables(struct sp_verdict *verdict, struct sp_profile *profile);
 int sp_verify_samples(struct sp_verdict *verdict, struct sp_profile *profile);
 
 #endif

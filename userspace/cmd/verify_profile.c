@@ -148,7 +148,7 @@ static int verify_rest(struct sp_verdict *verdict, struct sp_profile *profile, s
 	return r == 0 ? sp_profile_extras(profile, &extras, error) : r;
 }
 
-int sp_verify_tables(struct sp_verdict *verdict, struct sp_profile *profile)
+static int verify_tables(struct sp_verdict *verdict, struct sp_profile *profile)
 {
 	size_t n_processes = 0, n_threads = 0;
 	int r = verify_processes(verdict, profile, &n_processes);
@@ -306,7 +306,7 @@ int sp_verify_profile(struct sp_verdict *verdict, struct sp_profile *profile)
 	if (r == 0)
 		r = verify_facts(verdict, profile);
 	if (r == 0)
-		r = sp_verify_tables(verdict, profile);
+		r = verify_tables(verdict, profile);
 	if (r == 0)
 		r = verify_event_metadata(verdict, profile);
 	if (r == 0)
