@@ -7,10 +7,8 @@
  * helper. The damage is the same in each run.
  */
 #include <elf.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,16 +18,7 @@
 #include "loader/elfscan_check.h"
 #include "loader/helpers/elf_scan.h"
 #include "tests/loader/check.h"
-
-static uint64_t random_state;
-
-static uint64_t random_number(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
+#include "tests/loader/damage.h"
 
 struct outcome {
 	struct sp_elfscan_check check;
@@ -78,19 +67,16 @@ static struct outcome scan(int fd, const char *what, uint64_t seed)
 }
 
 struct input {
-	const char *path;
-	uint8_t *bytes;
-	size_t size;
+	struct damage file;
 	size_t notes, notes_size, desc, desc_size, shoff;
-	int fd; /* of the damaged copy */
 };
 
 /* Where the damage matters most. */
 static void find_sections(struct input *in)
 {
-	const Elf64_Ehdr *eh = (const void *)in->bytes;
-	const Elf64_Shdr *sh = (const void *)(in->bytes + eh->e_shoff);
-	const char *names = (const char *)in->bytes + sh[eh->e_shstrndx].sh_offset;
+	const Elf64_Ehdr *eh = (const void *)in->file.bytes;
+	const Elf64_Shdr *sh = (const void *)(in->file.bytes + eh->e_shoff);
+	const char *names = (const char *)in->file.bytes + sh[eh->e_shstrndx].sh_offset;
 
 	in->shoff = eh->e_shoff;
 	for (int i = 0; i < eh->e_shnum; i++) {
@@ -104,74 +90,36 @@ static void find_sections(struct input *in)
 	}
 }
 
-static void load(struct input *in)
-{
-	int fd = open(in->path, O_RDONLY);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		abort();
-	in->size = (size_t)st.st_size;
-	in->bytes = malloc(in->size);
-	if (!in->bytes || read(fd, in->bytes, in->size) != (ssize_t)in->size)
-		abort();
-	close(fd);
-	find_sections(in);
-	in->fd = memfd_create("damaged", 0);
-	if (in->fd < 0)
-		abort();
-}
-
-static void store(const struct input *in, size_t size)
-{
-	if (ftruncate(in->fd, 0) < 0 || pwrite(in->fd, in->bytes, size, 0) != (ssize_t)size)
-		abort();
-}
-
 /* A place in one of the structures, or anywhere. */
-static size_t pick(const struct input *in)
+static size_t pick(const void *arg)
 {
-	const Elf64_Ehdr *eh = (const void *)in->bytes;
+	const struct input *in = arg;
+	const Elf64_Ehdr *eh = (const void *)in->file.bytes;
 	uint64_t r = random_number() >> 8;
 
 	switch (random_number() >> 20 & 7) {
 	case 0:
 	case 1:
-		return in->notes_size ? in->notes + r % in->notes_size : r % in->size;
+		return in->notes_size ? in->notes + r % in->notes_size : r % in->file.size;
 	case 2:
 	case 3:
-		return in->desc_size ? in->desc + r % in->desc_size : r % in->size;
+		return in->desc_size ? in->desc + r % in->desc_size : r % in->file.size;
 	case 4:
 		return r % sizeof(Elf64_Ehdr);
 	case 5:
 		return sizeof(Elf64_Ehdr) + r % (eh->e_phnum * sizeof(Elf64_Phdr));
 	case 6:
-		return in->shoff + r % (in->size - in->shoff);
+		return in->shoff + r % (in->file.size - in->shoff);
 	default:
-		return r % in->size;
+		return r % in->file.size;
 	}
 }
 
-static void flip_bits(struct input *in, uint64_t rounds)
+static void flip_bits(const struct input *in, uint64_t rounds)
 {
 	for (uint64_t seed = 1; seed <= rounds; seed++) {
-		size_t at[8], count = 1 + seed % 4, n = 0;
-		uint8_t old[8];
-
-		random_state = seed * 0x9e3779b97f4a7c15u;
-		store(in, in->size);
-		for (; n < count; n++) {
-			static const uint8_t values[] = {0, 0xff, 0x7f, 0x80, 1};
-			uint64_t r = random_number() >> 16;
-			uint8_t byte;
-
-			at[n] = pick(in);
-			old[n] = in->bytes[at[n]];
-			byte = r & 8 ? values[r % 5] : old[n] ^ (uint8_t)(1 << (r & 7));
-			if (pwrite(in->fd, &byte, 1, (off_t)at[n]) != 1)
-				abort();
-		}
-		scan(in->fd, in->path, seed);
+		damage_flip(&in->file, seed, 1 + seed % 4, pick, in);
+		scan(in->file.fd, in->file.path, seed);
 	}
 }
 
@@ -180,10 +128,10 @@ static void truncate_everywhere(struct input *in, uint64_t rounds)
 	int failed = 0;
 
 	for (uint64_t i = 0; i < rounds; i++) {
-		size_t size = (size_t)((double)in->size * (double)i / (double)rounds);
+		size_t size = (size_t)((double)in->file.size * (double)i / (double)rounds);
 
-		store(in, size);
-		failed += scan(in->fd, in->path, i).error != 0;
+		damage_cut(&in->file, size);
+		failed += scan(in->file.fd, in->file.path, i).error != 0;
 	}
 	/* Section headers stand at the end, so no prefix is whole. */
 	CHECK((uint64_t)failed == rounds, "%d of %llu truncated files were taken", failed,
@@ -197,21 +145,21 @@ int main(int argc, char **argv)
 	if (!rounds)
 		return 2;
 	for (int i = 2; i < argc; i++) {
-		struct input in = {.path = argv[i]};
+		struct input in = {.file = {.path = argv[i]}};
 		struct outcome outcome;
 
-		load(&in);
-		store(&in, in.size);
-		outcome = scan(in.fd, in.path, 0);
+		damage_load(&in.file);
+		find_sections(&in);
+		damage_cut(&in.file, in.file.size);
+		outcome = scan(in.file.fd, in.file.path, 0);
 		/* x86-64 has a second place of each probe for forked children. */
 		CHECK(outcome.error == 0 && outcome.check.sites &&
-			      outcome.check.probes == (in.bytes[18] == EM_X86_64 ? 4 : 2),
-		      "%s: not a whole file to begin with: %d, %u sites", in.path, outcome.error,
-		      outcome.check.sites);
+			      outcome.check.probes == (in.file.bytes[18] == EM_X86_64 ? 4 : 2),
+		      "%s: not a whole file to begin with: %d, %u sites", in.file.path,
+		      outcome.error, outcome.check.sites);
 		flip_bits(&in, rounds);
 		truncate_everywhere(&in, rounds / 8 + 1);
-		close(in.fd);
-		free(in.bytes);
+		damage_free(&in.file);
 	}
 	return check_done();
 }

@@ -19,23 +19,11 @@
 
 #include "loader/helpers/unwind_make.h"
 #include "tests/loader/check.h"
-
-static uint64_t random_state;
-
-static uint64_t random_number(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
+#include "tests/loader/damage.h"
 
 struct input {
-	const char *path;
-	uint8_t *bytes;
-	size_t size;
+	struct damage file;
 	size_t cfi, cfi_size, header, shoff;
-	int fd; /* of the damaged copy */
 };
 
 struct outcome {
@@ -68,9 +56,9 @@ static struct outcome make(int fd, const char *what, uint64_t seed)
 /* Where the damage matters most. */
 static void find_sections(struct input *in)
 {
-	const Elf64_Ehdr *eh = (const void *)in->bytes;
-	const Elf64_Shdr *sh = (const void *)(in->bytes + eh->e_shoff);
-	const char *names = (const char *)in->bytes + sh[eh->e_shstrndx].sh_offset;
+	const Elf64_Ehdr *eh = (const void *)in->file.bytes;
+	const Elf64_Shdr *sh = (const void *)(in->file.bytes + eh->e_shoff);
+	const char *names = (const char *)in->file.bytes + sh[eh->e_shstrndx].sh_offset;
 
 	in->shoff = eh->e_shoff;
 	for (int i = 0; i < eh->e_shnum; i++) {
@@ -83,35 +71,14 @@ static void find_sections(struct input *in)
 			in->cfi_size = sh[i].sh_size;
 		}
 	}
-}
-
-static void load(struct input *in)
-{
-	int fd = open(in->path, O_RDONLY);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		abort();
-	in->size = (size_t)st.st_size;
-	in->bytes = malloc(in->size);
-	if (!in->bytes || read(fd, in->bytes, in->size) != (ssize_t)in->size)
-		abort();
-	close(fd);
-	find_sections(in);
-	in->fd = memfd_create("damaged", 0);
-	if (in->fd < 0 || !in->cfi)
+	if (!in->cfi)
 		abort();
 }
 
-static void store(const struct input *in, size_t size)
+static size_t pick(const void *arg)
 {
-	if (ftruncate(in->fd, 0) < 0 || pwrite(in->fd, in->bytes, size, 0) != (ssize_t)size)
-		abort();
-}
-
-static size_t pick(const struct input *in)
-{
-	const Elf64_Ehdr *eh = (const void *)in->bytes;
+	const struct input *in = arg;
+	const Elf64_Ehdr *eh = (const void *)in->file.bytes;
 	uint64_t r = random_number() >> 8;
 
 	switch (random_number() >> 20 & 15) {
@@ -120,53 +87,41 @@ static size_t pick(const struct input *in)
 	case 1:
 		return sizeof(Elf64_Ehdr) + r % (eh->e_phnum * sizeof(Elf64_Phdr));
 	case 2:
-		return in->shoff ? in->shoff + r % (in->size - in->shoff) : r % in->size;
+		return in->shoff ? in->shoff + r % (in->file.size - in->shoff) : r % in->file.size;
 	case 3:
-		return in->header ? in->header + r % 64 : r % in->size;
+		return in->header ? in->header + r % 64 : r % in->file.size;
 	case 4:
-		return r % in->size;
+		return r % in->file.size;
 	default:
 		return in->cfi + r % in->cfi_size;
 	}
 }
 
-static void flip_bits(struct input *in, uint64_t rounds)
+static void flip_bits(const struct input *in, uint64_t rounds)
 {
 	for (uint64_t seed = 1; seed <= rounds; seed++) {
-		size_t count = 1 + seed % 8;
-
-		random_state = seed * 0x9e3779b97f4a7c15u;
-		store(in, in->size);
-		for (size_t n = 0; n < count; n++) {
-			static const uint8_t values[] = {0, 0xff, 0x7f, 0x80, 1};
-			uint64_t r = random_number() >> 16;
-			size_t at = pick(in);
-			uint8_t byte =
-				r & 8 ? values[r % 5] : in->bytes[at] ^ (uint8_t)(1 << (r & 7));
-
-			if (pwrite(in->fd, &byte, 1, (off_t)at) != 1)
-				abort();
-		}
-		make(in->fd, in->path, seed);
+		damage_flip(&in->file, seed, 1 + seed % 8, pick, in);
+		make(in->file.fd, in->file.path, seed);
 	}
 }
 
 /* Without its section headers, too, which stand at the end. */
 static void truncate_everywhere(struct input *in, bool headless, uint64_t rounds)
 {
-	Elf64_Ehdr *eh = (void *)in->bytes, whole = *eh;
-	size_t step = in->size / rounds + 1;
+	Elf64_Ehdr *eh = (void *)in->file.bytes, whole = *eh;
+	size_t step = in->file.size / rounds + 1;
 
 	if (headless) {
 		eh->e_shoff = 0;
 		eh->e_shnum = eh->e_shstrndx = 0;
 	}
-	for (size_t size = 0; size < in->size; size += size < 1024 ? 1 : step) {
+	for (size_t size = 0; size < in->file.size; size += size < 1024 ? 1 : step) {
 		struct outcome outcome;
 
-		store(in, size);
-		outcome = make(in->fd, in->path, size);
-		CHECK(headless || outcome.error < 0, "%s of %zu bytes was taken", in->path, size);
+		damage_cut(&in->file, size);
+		outcome = make(in->file.fd, in->file.path, size);
+		CHECK(headless || outcome.error < 0, "%s of %zu bytes was taken", in->file.path,
+		      size);
 	}
 	*eh = whole;
 }
@@ -387,20 +342,20 @@ int main(int argc, char **argv)
 	if (!rounds)
 		return 2;
 	for (int i = 2; i < argc; i++) {
-		struct input in = {.path = argv[i]};
+		struct input in = {.file = {.path = argv[i]}};
 		struct outcome outcome;
 
-		load(&in);
-		store(&in, in.size);
-		outcome = make(in.fd, in.path, 0);
+		damage_load(&in.file);
+		find_sections(&in);
+		damage_cut(&in.file, in.file.size);
+		outcome = make(in.file.fd, in.file.path, 0);
 		CHECK(outcome.error == 0 && outcome.rows > 10 && !outcome.text[0],
-		      "%s: not a whole file to begin with: %d %s", in.path, outcome.error,
+		      "%s: not a whole file to begin with: %d %s", in.file.path, outcome.error,
 		      outcome.text);
 		flip_bits(&in, rounds);
 		truncate_everywhere(&in, false, rounds / 8 + 1);
 		truncate_everywhere(&in, true, rounds / 8 + 1);
-		close(in.fd);
-		free(in.bytes);
+		damage_free(&in.file);
 	}
 	explode_entries();
 	explode_programs();
