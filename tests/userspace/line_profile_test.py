@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import journal
@@ -73,7 +74,12 @@ class LineProfile(unittest.TestCase):
     def setUpClass(cls):
         shutil.rmtree(WORK, ignore_errors=True)
         os.makedirs(WORK)
-        with open(path("hot.c"), "w") as file:
+        # Root reads as the user of the journal, who may not come to WORK, in root's home perhaps.
+        cls.sources = tempfile.mkdtemp(prefix="sp-sources-", dir="/tmp")
+        cls.addClassCleanup(shutil.rmtree, cls.sources)
+        os.chmod(cls.sources, 0o755)
+        cls.source = os.path.join(cls.sources, "hot.c")
+        with open(cls.source, "w") as file:
             file.write(SOURCE)
         run(MAKE_JOURNAL, path("empty.spj"), "empty")
         with open(path("empty.spj"), "rb") as file:
@@ -84,7 +90,7 @@ class LineProfile(unittest.TestCase):
 
     @classmethod
     def build(cls, name, *flags):
-        run("gcc", "-O2", "-g", "-no-pie", *flags, "-o", path(name), path("hot.c"))
+        run("gcc", "-O2", "-g", "-no-pie", *flags, "-o", path(name), cls.source)
         return path(name)
 
     @staticmethod
@@ -107,7 +113,7 @@ class LineProfile(unittest.TestCase):
         """A recording with samples of (rank, region, address); its directory."""
         p = journal.Packer(self.schema)
         for key, value in {"program": "hot", "sample_hz": str(HZ), "start_ns": str(START),
-                           "stop_ns": str(START + 10**9), "working_directory": WORK}.items():
+                           "stop_ns": str(START + 10**9), "working_directory": self.sources}.items():
             p.pack("meta", tail=f"{key}\0{value}".encode())
         p.pack("image", image=1, device=7, inode=5, elf_type=2, tail=f"{program}\0".encode())
         p.pack("segment", image=1, address=0x400000, file_offset=0, file_size=1 << 20, flags=5)
@@ -254,13 +260,13 @@ class LineProfile(unittest.TestCase):
         """The text of a file that was changed after the build may be of other lines."""
         program = self.build("changed")
         where = self.addresses(program, "sweep")
-        os.utime(path("hot.c"))
+        os.utime(self.source)
         directory = self.record("newer", program, [(0, 1, a) for a in where])
         records, ours = self.records(self.files(directory)[0])
         self.assertEqual(sum(ours.values()), len(where))
         if records:
             self.assertFalse([r for r in records if "source" in r])
-        os.utime(path("hot.c"), (1e9, 1e9))
+        os.utime(self.source, (1e9, 1e9))
 
     def test_private_source(self):
         """Root stores no text that others may not read: the program says what its source is."""
@@ -268,8 +274,8 @@ class LineProfile(unittest.TestCase):
         directory = self.record("private", self.program,
                                 [(0, region, a) for a in where for region in (1, 2)])
         for mode, there in (0o644, True), (0o600, os.geteuid() != 0):
-            os.chmod(path("hot.c"), mode)
-            self.addCleanup(os.chmod, path("hot.c"), 0o644)
+            os.chmod(self.source, mode)
+            self.addCleanup(os.chmod, self.source, 0o644)
             with open(self.files(directory, "--force")[0], "rb") as file:
                 stored = file.read()
             for text in b"sum += square(u[i])", b"#include <stdio.h>":  # of a line, of a region

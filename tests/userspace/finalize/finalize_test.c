@@ -333,15 +333,17 @@ static void test_hostile_names(void)
 static void test_source_text(void)
 {
 	struct maker m = maker_open(journal_path);
+	/* Root reads as the user of the journal, who may not come to @work, in root's home perhaps. */
+	char sources[] = "/tmp/sp-sources-XXXXXX", source[64];
 	struct sp_profile *profile;
-	char source[4200];
 	FILE *file;
 
-	snprintf(source, sizeof(source), "%s/src.c", work);
+	CHECK(mkdtemp(sources) && !chmod(sources, 0755));
+	snprintf(source, sizeof(source), "%s/src.c", sources);
 	file = fopen(source, "w");
 	fputs("one\n\t  SP_REGION_BEGIN(\"x\");  \r\nthree", file);
 	fclose(file);
-	maker_meta(&m, "working_directory", work);
+	maker_meta(&m, "working_directory", sources);
 	maker_task(&m, 1, 1, 0, 10, 10, SP_TASK_FOUND, 1500, "app");
 	maker_site(&m, 1, 0, "a", source, 2, "");
 	maker_site(&m, 2, 0, "b", "src.c", 3, "");
@@ -359,6 +361,7 @@ static void test_source_text(void)
 	CHECK_TEXT(sp_profile_row(profile, 2)->source_text, "");
 	sp_profile_free(profile);
 	sp_finalize_result_free(&result);
+	remove_tree(sources);
 }
 
 static void test_directories(void)
