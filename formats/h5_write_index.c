@@ -36,13 +36,6 @@ static int complete_rows(struct sp_h5_writer *writer, struct sp_error *error)
 	return r;
 }
 
-static int compare_u64(const void *a, const void *b)
-{
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 static int check_rows(struct sp_h5_writer *writer, struct sp_error *error)
 {
 	sp_cleanup_free uint64_t *keys = calloc(writer->n_rows + 1, sizeof(*keys));
@@ -51,7 +44,7 @@ static int check_rows(struct sp_h5_writer *writer, struct sp_error *error)
 		return sp_error_set(error, -ENOMEM, 0, "no memory");
 	for (size_t i = 0; i < writer->n_rows; i++)
 		keys[i] = (uint64_t)writer->rows[i].region << 32 | writer->rows[i].rank;
-	qsort(keys, writer->n_rows, sizeof(*keys), compare_u64);
+	qsort(keys, writer->n_rows, sizeof(*keys), sp_compare_u64);
 	for (size_t i = 1; i < writer->n_rows; i++)
 		if (keys[i] == keys[i - 1])
 			return sp_error_set(

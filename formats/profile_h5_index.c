@@ -100,13 +100,6 @@ static int read_keys(struct sp_h5_profile *h5, struct index *index, struct sp_er
 	return r;
 }
 
-static int compare_u64(const void *a, const void *b)
-{
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 static int check_unique(const struct sp_profile *profile, const struct index *index,
 			struct sp_error *error)
 {
@@ -116,7 +109,7 @@ static int check_unique(const struct sp_profile *profile, const struct index *in
 		return sp_error_set(error, -ENOMEM, 0, "no memory");
 	for (uint64_t i = 0; i < index->n; i++)
 		keys[i] = (uint64_t)index->region_ids[i] << 32 | index->ranks[i];
-	qsort(keys, index->n, sizeof(*keys), compare_u64);
+	qsort(keys, index->n, sizeof(*keys), sp_compare_u64);
 	for (uint64_t i = 1; i < index->n; i++)
 		if (keys[i] == keys[i - 1])
 			return sp_error_set(error, -SP_E_DAMAGED, 0,

@@ -324,13 +324,6 @@ static void settle_ids(struct sp_json_profile *json)
 		json->rows[i].columns &= ~(hidden << SP_JSON_OPTIONAL);
 }
 
-static int compare_u64(const void *a, const void *b)
-{
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 int sp_json_finish_rows(struct sp_json_profile *json, struct sp_error *error)
 {
 	const struct sp_profile *profile = json->profile;
@@ -341,7 +334,7 @@ int sp_json_finish_rows(struct sp_json_profile *json, struct sp_error *error)
 		return sp_error_set(error, -ENOMEM, 0, "no memory");
 	for (uint32_t i = 0; i < n; i++)
 		keys[i] = (uint64_t)profile->rows[i].region << 32 | profile->rows[i].rank;
-	qsort(keys, n, sizeof(*keys), compare_u64);
+	qsort(keys, n, sizeof(*keys), sp_compare_u64);
 	for (uint32_t i = 1; i < n; i++)
 		if (keys[i] == keys[i - 1])
 			return sp_error_set(error, -SP_E_DAMAGED, 0,

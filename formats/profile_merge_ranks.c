@@ -100,20 +100,13 @@ static int claim_ranks(struct sp_merge *merge, struct sp_error *error)
 
 /* ---- samples that join a rank ---- */
 
-static int compare_u32(const void *a, const void *b)
-{
-	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 /* Sorts the ranks, each once. */
 static void tidy(uint32_t *ranks, size_t *n)
 {
 	size_t kept = 0;
 
 	if (*n)
-		qsort(ranks, *n, sizeof(*ranks), compare_u32);
+		qsort(ranks, *n, sizeof(*ranks), sp_compare_u32);
 	for (size_t i = 0; i < *n; i++)
 		if (!kept || ranks[kept - 1] != ranks[i])
 			ranks[kept++] = ranks[i];
@@ -174,8 +167,8 @@ static int list_sample_ranks(struct sp_merge *merge, struct sp_merge_part *part,
 /* True if samples of @rank, as the part has it, are in the part. */
 static bool has_samples_of(const struct sp_merge_part *part, uint32_t rank)
 {
-	return part->n_sample_ranks &&
-	       bsearch(&rank, part->sample_ranks, part->n_sample_ranks, sizeof(rank), compare_u32);
+	return part->n_sample_ranks && bsearch(&rank, part->sample_ranks, part->n_sample_ranks,
+					       sizeof(rank), sp_compare_u32);
 }
 
 static const struct sp_merge_claim *find_owner(const struct sp_merge *merge, size_t n_owned,

@@ -189,13 +189,6 @@ struct sp_stats sp_profile_unknown_stats(uint64_t calls)
 	};
 }
 
-static int compare_u32(const void *a, const void *b)
-{
-	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 /* Without any row a rank is told by its threads and processes. What cannot be read of them is told
  * when it is asked for. */
 static int collect_ranks_of_tables(struct sp_profile *profile, size_t *ret_n)
@@ -244,7 +237,7 @@ static int collect_ranks(struct sp_profile *profile, struct sp_error *error)
 				 : collect_ranks_of_tables(profile, &n);
 	if (r)
 		return sp_error_set(error, r, 0, "no memory");
-	qsort(profile->ranks, n, sizeof(*profile->ranks), compare_u32);
+	qsort(profile->ranks, n, sizeof(*profile->ranks), sp_compare_u32);
 	for (size_t i = 0; i < n; i++)
 		if (!i || profile->ranks[i] != profile->ranks[i - 1])
 			profile->ranks[kept++] = profile->ranks[i];

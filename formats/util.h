@@ -33,6 +33,21 @@ int sp_temporary_open(int *ret_fd, struct sp_error *error);
 /* Makes room for one more element of @size bytes: doubles *@array as needed. */
 int sp_array_reserve(void **array, size_t *capacity, size_t used, size_t size);
 
+/* For qsort() and bsearch(). */
+static inline int sp_compare_u64(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+static inline int sp_compare_u32(const void *a, const void *b)
+{
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	return (left > right) - (left < right);
+}
+
 static inline void sp_swap_64(void *values, size_t n)
 {
 	uint64_t *value = values;
