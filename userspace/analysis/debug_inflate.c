@@ -19,11 +19,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "userspace/base/block.h"
 #include "userspace/base/cleanup.h"
 
 #define MOST_INFLATED 1032 /* bytes that DEFLATE makes of one, at most */
-#define MOST_PREFAULTED 16 /* the usual is less than ten */
 #define ALIGNMENT 64
 #define ENOUGH_MEMORY ((uint64_t)4 << 30)
 
@@ -174,8 +172,6 @@ static bool inflate(struct libdeflate_decompressor *inflater, const struct view 
 {
 	size_t taken = 0;
 
-	if (size / MOST_PREFAULTED <= from->size)
-		sp_block_prefault(to, size);
 	return libdeflate_zlib_decompress_ex(inflater, view->file + from->offset, from->size, to,
 					     size, &taken, NULL) == LIBDEFLATE_SUCCESS &&
 	       taken == from->size;
