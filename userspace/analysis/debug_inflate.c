@@ -140,8 +140,10 @@ static bool plan(struct view *view)
 
 	if (!read_headers(view) || !has_compressed(view))
 		return false;
+	/* The limit does not count the view. With a quarter more than it, all workers together
+	 * still have less than the machine's memory. */
 	if (getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-		most = limit.rlim_cur;
+		most = limit.rlim_cur / 4;
 	view->size = (view->file_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 	for (size_t i = 0; i < view->header.e_shnum; i++) {
 		const Elf64_Shdr *section = &view->sections[i];
