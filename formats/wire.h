@@ -106,6 +106,11 @@ enum sp_image_flag {
 	SP_IMAGE_ELSEWHERE = 1 << 1, /* its path leads to no file, or to another one: a container, as a rule */
 };
 
+/* Of a mapping. */
+enum sp_map_flag {
+	SP_MAP_NO_ANSWER = 1 << 0, /* the file system of its file did not answer: do not wait for it */
+};
+
 enum sp_probe_kind {
 	SP_PROBE_BEGIN = 1,
 	SP_PROBE_END = 2,

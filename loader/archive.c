@@ -31,6 +31,8 @@
 struct sp_archive {
 	int directory_fd;
 	const struct sp_identity *identity;
+	sp_archive_judge_cb judge; /* NULL: sp_archive_judge() */
+	void *judge_arg;
 	struct sp_archive_held *list;
 	size_t count, room, held;
 	uint64_t most_bytes;
@@ -52,6 +54,12 @@ int sp_archive_new(int directory_fd, const struct sp_identity *identity,
 	archive->patience_ms = SP_ARCHIVE_PATIENCE_MS;
 	*ret_archive = archive;
 	return 0;
+}
+
+void sp_archive_set_judge(struct sp_archive *archive, sp_archive_judge_cb judge, void *arg)
+{
+	archive->judge = judge;
+	archive->judge_arg = arg;
 }
 
 void sp_archive_limit(struct sp_archive *archive, uint64_t bytes, size_t files)
@@ -95,10 +103,9 @@ static bool can_reach(const struct sp_user *user, int fd, const char *path)
 	return same;
 }
 
-static int judge(const struct sp_archive *archive, int fd, const char *path,
-		 const struct sp_user *user, struct sp_archive_held *held)
+int sp_archive_judge(const struct sp_identity *me, int fd, const char *path,
+		     const struct sp_user *user, bool *ret_private)
 {
-	const struct sp_identity *me = archive->identity;
 	struct sp_user self = {.uid = me->uid, .gid = me->gid, .known = true};
 	const struct sp_user nobody = {0};
 	struct sp_user_before before;
@@ -123,8 +130,8 @@ static int judge(const struct sp_archive *archive, int fd, const char *path,
 	/* What a container has of root's lies where no user goes, and is no secret. */
 	if (fstat(fd, &status) < 0 || (!user->known && status.st_uid == 0))
 		return 0;
-	held->is_private = !can_reach(me->uid == 0 ? &nobody : &self, fd, path);
-	return held->is_private && me->uid != 0 ? -EPERM : 0;
+	*ret_private = !can_reach(me->uid == 0 ? &nobody : &self, fd, path);
+	return *ret_private && me->uid != 0 ? -EPERM : 0;
 }
 
 int sp_archive_add(struct sp_archive *archive, int fd, const char *path, const char *build_id,
@@ -136,7 +143,10 @@ int sp_archive_add(struct sp_archive *archive, int fd, const char *path, const c
 
 	if (r < 0)
 		return r;
-	held.refused = judge(archive, fd, path, user, &held);
+	held.refused =
+		archive->judge
+			? archive->judge(archive->judge_arg, fd, path, user, &held.is_private)
+			: sp_archive_judge(archive->identity, fd, path, user, &held.is_private);
 	if (!held.refused && archive->held < archive->most_files)
 		held.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* none left: told at the end */
 	held.path = strdup(path);

@@ -15,6 +15,7 @@
 #ifndef SP_LOADER_ARCHIVE_H
 #define SP_LOADER_ARCHIVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,10 @@ struct sp_archive;
 /* @directory_fd is the recording's directory, and stays the caller's, as @identity does. */
 int sp_archive_new(int directory_fd, const struct sp_identity *identity,
 		   struct sp_archive **ret_archive);
+/* Who does sp_archive_judge() where that may not be waited for; @arg is handed on. */
+typedef int (*sp_archive_judge_cb)(void *arg, int fd, const char *path, const struct sp_user *user,
+				   bool *ret_private);
+void sp_archive_set_judge(struct sp_archive *archive, sp_archive_judge_cb judge, void *arg);
 /* Limits other than the above, for tests. */
 void sp_archive_limit(struct sp_archive *archive, uint64_t bytes, size_t files);
 void sp_archive_hurry(struct sp_archive *archive, unsigned patience_ms);
@@ -40,6 +45,11 @@ void sp_archive_hurry(struct sp_archive *archive, unsigned patience_ms);
  * will be told as not copied. -errno. */
 int sp_archive_add(struct sp_archive *archive, int fd, const char *path, const char *build_id,
 		   uint32_t image, const struct sp_user *user);
+
+/* Whether a copy of a file may be made: 0 or -errno; and whether it is for root's eyes alone. May
+ * wait for ever. */
+int sp_archive_judge(const struct sp_identity *identity, int fd, const char *path,
+		     const struct sp_user *user, bool *ret_private);
 
 struct sp_archive_ops {
 	/* Told of each file: @path is relative to the recording's directory, "" if it was not

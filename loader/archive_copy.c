@@ -143,6 +143,7 @@ int sp_archive_copy(int folder, const struct sp_archive_held *held, uint64_t roo
 {
 	sp_cleanup(sp_freep) char *name = NULL;
 	struct sp_filekey key = {0};
+	struct stat now;
 	int out, r;
 
 	if (held->refused)
@@ -152,10 +153,11 @@ int sp_archive_copy(int folder, const struct sp_archive_held *held, uint64_t roo
 	if (!is_elf(held->fd))
 		return 1;
 	r = sp_archive_may_read(held->fd);
-	if (r == 0)
-		r = sp_filekey_read(held->fd, &key);
+	if (r == 0 && fstat(held->fd, &now))
+		r = -errno;
 	if (r < 0)
 		return r;
+	key = sp_filekey_of(&now);
 	if (key.size != held->key.size || key.mtime != held->key.mtime)
 		return -ESTALE;
 	if (key.size > room)

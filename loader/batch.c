@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "loader/filekey.h"
 #include "loader/sandbox.h"
 #include "userspace/base/cleanup.h"
 
@@ -138,7 +139,7 @@ static size_t batch_size(const int *fds, size_t first, size_t n)
 	struct stat st;
 	size_t count = 0;
 
-	while (count < BATCH && first + count < n && fstat(fds[first + count], &st) == 0)
+	while (count < BATCH && first + count < n && sp_filekey_stat(fds[first + count], &st) == 0)
 		count++;
 	return count;
 }

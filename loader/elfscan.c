@@ -18,6 +18,7 @@
 #include "loader/batch.h"
 #include "loader/elf_limits.h"
 #include "loader/elfscan_check.h"
+#include "loader/filekey.h"
 #include "loader/sandbox.h"
 #include "userspace/base/cleanup.h"
 
@@ -138,7 +139,7 @@ static void describe(struct sp_ev_image *ev, int fd)
 {
 	struct stat st;
 
-	if (fstat(fd, &st) < 0)
+	if (sp_filekey_stat(fd, &st) < 0)
 		return;
 	ev->device = st.st_dev;
 	ev->inode = st.st_ino;
@@ -217,12 +218,14 @@ static int deliver_file(struct run *run, size_t end)
 static int start_check(struct run *run)
 {
 	struct stat st;
+	int r;
 
 	memset(&run->check, 0, sizeof(run->check));
 	if (run->batch.done == run->batch.count)
 		return 0;
-	if (fstat(run->batch.fds[run->batch.first + run->batch.done], &st) < 0)
-		return -errno;
+	r = sp_filekey_stat(run->batch.fds[run->batch.first + run->batch.done], &st);
+	if (r < 0)
+		return r;
 	run->check.file_size = (uint64_t)st.st_size;
 	run->check.image = (uint32_t)(run->batch.first + run->batch.done) + 1;
 	return 0;

@@ -7,15 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "bpf/config.h"
 #include "loader/procinfo.h"
 #include "userspace/base/cleanup.h"
-
-#define TEXT_MAX 1024
 
 char *sp_facts_program(const struct sp_options *o)
 {
@@ -28,7 +24,7 @@ char *sp_facts_program(const struct sp_options *o)
 		return NULL;
 	if (o->command)
 		path = o->command[0];
-	else if (sp_procinfo_read(o->pids[0], info) == 0)
+	else if (sp_procinfo_read_little(o->pids[0], info) == 0)
 		path = info->exe[0] ? info->exe : info->comm;
 	name = strrchr(path, '/');
 	name = name ? name + 1 : path;
@@ -87,45 +83,19 @@ void sp_facts_write(struct sp_recorder *r, const struct sp_identity *identity, c
 		sp_recorder_meta(r, "working_directory", "%s", directory);
 }
 
-/* A string of another process, at most TEXT_MAX - 1 bytes; "" if it cannot be read. */
-static void read_text(pid_t pid, uint64_t address, char *out)
+void sp_facts_add_name(struct sp_recorder *r, struct sp_look *look,
+		       const struct sp_ev_dynamic_site *site)
 {
-	size_t at = 0;
-
-	while (address && at < TEXT_MAX - 1) {
-		/* Up to the end of the page: the next one may not be there. */
-		size_t n = 4096 - (address + at) % 4096;
-		struct iovec to = {out + at, n < TEXT_MAX - 1 - at ? n : TEXT_MAX - 1 - at};
-		struct iovec from = {(void *)(uintptr_t)(address + at), to.iov_len};
-		ssize_t got = process_vm_readv(pid, &to, 1, &from, 1, 0);
-
-		if (got <= 0)
-			break;
-		if (memchr(out + at, 0, (size_t)got))
-			return;
-		at += (size_t)got;
-	}
-	out[at] = 0;
-}
-
-void sp_facts_add_name(struct sp_recorder *r, const struct sp_ev_dynamic_site *site)
-{
+	sp_cleanup(sp_freep) struct sp_look_name *name = calloc(1, sizeof(*name));
 	struct sp_ev_dynamic_site copy = *site;
-	struct sp_dynamic_descriptor d = {0};
-	struct iovec to = {&d, sizeof(d)}, from = {(void *)(uintptr_t)site->address, sizeof(d)};
-	char text[3][TEXT_MAX] = {"", "", ""};
 
-	if (site->tail_bytes) {
+	if (site->tail_bytes || !name) {
 		sp_recorder_add(r, SP_STREAM_RECORDER, &site->head);
 		return;
 	}
-	if (process_vm_readv((pid_t)site->pid, &to, 1, &from, 1, 0) == sizeof(d)) {
-		read_text((pid_t)site->pid, d.name, text[0]);
-		read_text((pid_t)site->pid, d.file, text[1]);
-		read_text((pid_t)site->pid, d.tags, text[2]);
-		copy.line = (int32_t)d.line;
-	}
-	if (!text[0][0])
+	if (sp_look_name(look, (pid_t)site->pid, site->address, name) == 0)
+		copy.line = name->line;
+	if (!name->name[0])
 		sp_recorder_lost(r, &(struct sp_ev_loss){
 					    .first = site->time,
 					    .last = site->time,
@@ -134,5 +104,5 @@ void sp_facts_add_name(struct sp_recorder *r, const struct sp_ev_dynamic_site *s
 					    .cpu = -1,
 					    .site = site->site,
 				    });
-	sp_recorder_add_text(r, &copy.head, text[0], text[1], text[2], NULL);
+	sp_recorder_add_text(r, &copy.head, name->name, name->file, name->tags, NULL);
 }

@@ -6,6 +6,7 @@
 #define SP_LOADER_FACTS_H
 
 #include "loader/identity.h"
+#include "loader/look.h"
 #include "loader/options.h"
 #include "loader/recorder.h"
 
@@ -19,6 +20,7 @@ void sp_facts_write(struct sp_recorder *recorder, const struct sp_identity *iden
 
 /* Adds a run-time name; where the kernel side could not read its text, reads it from the process.
  */
-void sp_facts_add_name(struct sp_recorder *recorder, const struct sp_ev_dynamic_site *site);
+void sp_facts_add_name(struct sp_recorder *recorder, struct sp_look *look,
+		       const struct sp_ev_dynamic_site *site);
 
 #endif

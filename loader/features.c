@@ -85,7 +85,7 @@ static bool has_kallsyms(void)
 static void find_hold(struct findings *f, struct sp_bpf *bpf)
 {
 	struct sp_hold *hold = NULL;
-	int r = sp_hold_start(sp_bpf_lanes(bpf), &hold);
+	int r = sp_hold_start(sp_bpf_lanes(bpf), NULL, &hold);
 
 	f->has[SP_FEATURE_EXEC_HOLD] = r == 0;
 	if (r < 0)

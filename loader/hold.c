@@ -31,6 +31,7 @@
 #include "bpf/config.h"
 #include "loader/clock.h"
 #include "loader/companion.h"
+#include "loader/look.h"
 #include "loader/without.h"
 
 #define PATIENCE_MS 200
@@ -74,8 +75,8 @@ struct doorkeeper {
 		queue[QUEUE]; /* recorded processes' execs; the question is about the first */
 };
 
-/* All file systems that are mounted here; those that cannot be marked have nothing to run. */
-static int mark_file_systems(int fan)
+/* Those that cannot be marked have nothing to run. */
+int sp_hold_mark(int fan)
 {
 	FILE *f = setmntent("/proc/self/mounts", "re");
 	struct mntent *m;
@@ -84,7 +85,8 @@ static int mark_file_systems(int fan)
 	if (!f)
 		return -errno;
 	while ((m = getmntent(f)))
-		if (fanotify_mark(fan, FAN_MARK_ADD | FAN_MARK_FILESYSTEM, FAN_OPEN_EXEC_PERM,
+		if (strncmp(m->mnt_type, "fuse", 4) != 0 &&
+		    fanotify_mark(fan, FAN_MARK_ADD | FAN_MARK_FILESYSTEM, FAN_OPEN_EXEC_PERM,
 				  AT_FDCWD, m->mnt_dir) == 0)
 			marked++;
 	endmntent(f);
@@ -241,7 +243,7 @@ static void run_doorkeeper(pid_t recorder)
 
 /* ---- the recorder's side ---- */
 
-int sp_hold_start(int lanes, struct sp_hold **ret_hold)
+int sp_hold_start(int lanes, struct sp_look *look, struct sp_hold **ret_hold)
 {
 	struct sp_hold *hold = calloc(1, sizeof(*hold));
 	struct sp_companion doorkeeper = {.name = "sp-hold", .run = run_doorkeeper};
@@ -269,7 +271,9 @@ int sp_hold_start(int lanes, struct sp_hold **ret_hold)
 		return r;
 	}
 	/* The marks come last: from then on somebody must answer. */
-	r = mark_file_systems(fan);
+	r = look ? sp_look_mark(look, fan) : sp_hold_mark(fan);
+	if (r == -ETIMEDOUT) /* some are marked, perhaps all but one */
+		r = 0;
 	close(fan);
 	if (r < 0) {
 		sp_hold_stop(hold);

@@ -19,9 +19,15 @@
 
 struct sp_hold;
 
-/* Starts the doorkeeper. @lanes: the BPF map that has a value for each recorded thread. -errno
- * where the kernel has no such events or refuses them: the recording goes on without. */
-int sp_hold_start(int lanes, struct sp_hold **ret_hold);
+/* Starts the doorkeeper. @lanes: the BPF map that has a value for each recorded thread. @look marks
+ * the file systems, NULL: that may be waited for. -errno where the kernel has no such events or
+ * refuses them: the recording goes on without. */
+struct sp_look;
+int sp_hold_start(int lanes, struct sp_look *look, struct sp_hold **ret_hold);
+/* From now on the kernel asks about execs on all file systems that are mounted here, but for those
+ * that are programs: it opens the file for the doorkeeper, and while such a one does not answer, no
+ * exec on the machine would go on. -errno where there are none. May wait for ever. */
+int sp_hold_mark(int fan);
 /* Readable when an exec waits; for poll(2). Negative once the doorkeeper is gone, so ask each time. */
 int sp_hold_fd(const struct sp_hold *hold);
 /* The next exec that waits: who, the file, open for reading (close it), and until when it waits at

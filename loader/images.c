@@ -13,7 +13,6 @@
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "loader/archive.h"
@@ -116,13 +115,6 @@ static bool is_armed_below(const struct sp_images *images, const struct image *k
 	return false;
 }
 
-static bool on_overlay(int fd)
-{
-	struct statfs s;
-
-	return fstatfs(fd, &s) == 0 && s.f_type == OVERLAYFS_SUPER_MAGIC;
-}
-
 /* Gives the image's sites their numbers, in the kernel's table and in the events. */
 static int number_sites(struct sp_images *images, struct sp_image_found *f, uint32_t *ret_base)
 {
@@ -172,26 +164,14 @@ static int arm(struct sp_images *images, struct sp_image_found *f, int fd, uint3
 	return sp_bpf_arm(images->bpf, fd, probes, f->probe_count, ret_armed);
 }
 
-/* Whether the path of a file will lead others to it, too. */
-static uint16_t place_of(int fd, const char *path)
-{
-	struct stat of;
-
-	if (fstat(fd, &of) < 0)
-		return 0;
-	if (!of.st_nlink)
-		return SP_IMAGE_DELETED;
-	return sp_procmaps_is_at(fd, path) ? 0 : SP_IMAGE_ELSEWHERE;
-}
-
-static void write_events(struct sp_images *images, struct sp_image_found *f, int fd,
-			 const char *path, uint32_t number)
+static void write_events(struct sp_images *images, struct sp_image_found *f,
+			 const struct sp_images_file *file, uint32_t number)
 {
 	if (!images->recorder)
 		return;
 	f->image.image = number;
-	f->image.head.flags = place_of(fd, path);
-	sp_recorder_add_text(images->recorder, &f->image.head, path, f->build_id, NULL);
+	f->image.head.flags = file->place;
+	sp_recorder_add_text(images->recorder, &f->image.head, file->path, f->build_id, NULL);
 	for (size_t i = 0; i < f->event_count; i++) {
 		struct sp_head *ev = f->events[i];
 
@@ -229,9 +209,10 @@ static void say_unarmed(struct sp_images *images, const char *path, uint64_t sin
 }
 
 static int take_image(struct sp_images *images, struct sp_image_found *f, size_t index,
-		      struct image *key, int fd, const char *path, uint64_t since)
+		      struct image *key, const struct sp_images_file *file, uint64_t since)
 {
-	const char *why = NULL;
+	const char *why = NULL, *path = file->path;
+	int fd = file->fd;
 	uint32_t base = 0;
 	int r = sp_elfscan_result(images->scan, index, &why);
 
@@ -279,24 +260,29 @@ static int take_image(struct sp_images *images, struct sp_image_found *f, size_t
 		images->room = room;
 	}
 	images->list[images->count++] = *key;
-	write_events(images, f, fd, path, (uint32_t)images->count);
+	write_events(images, f, file, (uint32_t)images->count);
 	if (images->unwind)
-		sp_unwind_add_file(images->unwind, fd, path, (uint32_t)images->count);
+		sp_unwind_add_file(images->unwind, fd, file->system, path, (uint32_t)images->count);
 	if (images->archive && sp_archive_add(images->archive, fd, path, f->build_id,
 					      (uint32_t)images->count, key->user) < 0)
 		sp_log_warning("%s will not be in the archive: out of memory", path);
 	return 0;
 }
 
-static int scan_new(struct sp_images *images, const int *fds, const char *const *paths,
+static int scan_new(struct sp_images *images, const struct sp_images_file *files,
 		    const uint64_t *since, struct image *keys, size_t count)
 {
 	struct sp_image_found *found = calloc(count, sizeof(*found));
+	sp_cleanup(sp_freep) int *fds = calloc(count, sizeof(*fds));
 	struct sp_error err = {0};
 	int r;
 
-	if (!found)
+	if (!found || !fds) {
+		free(found);
 		return -ENOMEM;
+	}
+	for (size_t i = 0; i < count; i++)
+		fds[i] = files[i].fd;
 	r = sp_elfscan_run(images->scan, fds, count, sp_image_found_take, found, &err);
 	if (r < 0) {
 		sp_log_error("cannot read the program's ELF files: %s",
@@ -304,48 +290,49 @@ static int scan_new(struct sp_images *images, const int *fds, const char *const 
 		sp_bpf_hint(r);
 	}
 	for (size_t i = 0; i < count && r == 0; i++)
-		r = take_image(images, &found[i], i, &keys[i], fds[i], paths[i], since[i]);
+		r = take_image(images, &found[i], i, &keys[i], &files[i], since[i]);
 	sp_image_found_free(found, count);
 	return r;
 }
 
-int sp_images_add(struct sp_images *images, const int *fds, const char *const *paths,
+int sp_images_add(struct sp_images *images, const struct sp_images_file *files,
 		  const uint64_t *since, const struct sp_user *users, size_t count)
 {
-	sp_cleanup(sp_freep) int *new_fds = calloc(count + 1, sizeof(*new_fds));
-	sp_cleanup(sp_freep) const char **new_paths = calloc(count + 1, sizeof(*new_paths));
+	sp_cleanup(sp_freep) struct sp_images_file *new_files =
+		calloc(count + 1, sizeof(*new_files));
 	sp_cleanup(sp_freep) struct image *keys = calloc(count + 1, sizeof(*keys));
 	sp_cleanup(sp_freep) uint64_t *new_since = calloc(count + 1, sizeof(*new_since));
 	size_t fresh = 0;
-	int r = new_fds && new_paths && keys && new_since ? 0 : -ENOMEM;
+	int r = new_files && keys && new_since ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < count && r == 0; i++) {
-		struct image key = {.overlay = on_overlay(fds[i]),
+		const struct sp_images_file *file = &files[i];
+		struct image key = {.overlay = file->system == OVERLAYFS_SUPER_MAGIC,
 				    .user = users ? &users[i] : NULL};
 		bool known = false;
 		uint32_t number;
 
-		if (sp_filekey_read(fds[i], &key.key) < 0)
+		if (sp_filekey_read(file->fd, &key.key) < 0)
 			continue;
 		for (size_t k = 0; k < fresh && !known; k++)
 			known = keys[k].key.inode == key.key.inode &&
 				keys[k].key.device == key.key.device;
 		number = number_of(images, &key.key);
 		if (number && images->unwind)
-			sp_unwind_add_file(images->unwind, fds[i], paths[i], number);
+			sp_unwind_add_file(images->unwind, file->fd, file->system, file->path,
+					   number);
 		if (known || number)
 			continue;
 		if (images->unwind) /* its table is made while its regions are looked for */
-			sp_unwind_add_file(images->unwind, fds[i], paths[i], 0);
-		new_fds[fresh] = fds[i];
-		new_paths[fresh] = paths[i];
+			sp_unwind_add_file(images->unwind, file->fd, file->system, file->path, 0);
+		new_files[fresh] = *file;
 		new_since[fresh] = since ? since[i] : 0;
 		keys[fresh++] = key;
 	}
 	if (r == 0 && fresh)
-		r = scan_new(images, new_fds, new_paths, new_since, keys, fresh);
+		r = scan_new(images, new_files, new_since, keys, fresh);
 	for (size_t i = 0; i < count; i++)
-		close(fds[i]);
+		close(files[i].fd);
 	return r;
 }
 

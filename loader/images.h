@@ -30,13 +30,21 @@ void sp_images_set_unwind(struct sp_images *images, struct sp_unwind *unwind);
 struct sp_archive;
 void sp_images_set_archive(struct sp_images *images, struct sp_archive *archive);
 
+/* A file, open, and what is known of it (look.h). */
+struct sp_images_file {
+	int fd;
+	long system;	/* f_type of statfs(2), 0 unknown */
+	uint16_t place; /* SP_IMAGE_* */
+	const char *path;
+};
+
 /* Looks at files, known or new; scans and arms the new ones together. Takes over the descriptors.
- * @paths are what they are called; @since, if not NULL, when they began to run (ns; 0 for one that is held
+ * @since, if not NULL: when they began to run (ns; 0 for one that is held
  * until it is armed, or ran before the recording; a time to come where that is the latest): what it costs in
  * missing regions is said and noted; @users who mapped them, NULL: he for whom we record. A file that cannot
  * be read or armed is noted and logged, and does not fail the call; -errno is for want of memory or of the
  * helper. */
-int sp_images_add(struct sp_images *images, const int *fds, const char *const *paths,
+int sp_images_add(struct sp_images *images, const struct sp_images_file *files,
 		  const uint64_t *since, const struct sp_user *users, size_t count);
 /* Whether there is an archive, so that users matter. */
 bool sp_images_has_archive(const struct sp_images *images);

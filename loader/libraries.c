@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "loader/recorder.h"
+#include "loader/filekey.h"
 #include "loader/sandbox.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/log.h"
@@ -58,7 +59,7 @@ static void choose_user(struct sp_sandbox *box, int fd, const struct sp_identity
 		box->groups = runner->groups;
 		box->group_count = runner->group_count;
 		box->root_files = true; /* the program may be in a folder of a user's */
-	} else if (fstat(fd, &st) == 0 && !(st.st_mode & S_IWOTH)) {
+	} else if (sp_filekey_stat(fd, &st) == 0 && !(st.st_mode & S_IWOTH)) {
 		box->uid = st.st_uid;
 		box->gid = st.st_gid;
 	}

@@ -1,78 +1,78 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * prearm.c - files are opened as the user, after a look at what they are: what the arguments and
- * the dynamic linker say are only words, and may as well name a device.
+ * prearm.c - files are opened as the user (look.h), after a look at what they are: what the
+ * arguments and the dynamic linker say are only words, and may as well name a device.
  */
 #include "loader/prearm.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "loader/command.h"
 #include "loader/libraries.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/base/log.h"
 
 #define MOST_FILES 256
 #define MOST_WORDS 64
 
 struct files {
-	const struct sp_identity *identity;
-	int fds[MOST_FILES];
+	struct sp_look *look;
+	struct sp_images_file list[MOST_FILES];
 	char *paths[MOST_FILES];
 	size_t count;
 };
 
-static bool is_elf(int fd)
+static void free_files(struct files *files)
 {
-	char magic[4];
-
-	return pread(fd, magic, 4, 0) == 4 && !memcmp(magic, "\177ELF", 4);
+	for (size_t i = 0; files && i < files->count; i++)
+		free(files->paths[i]);
+	free(files);
 }
 
-/* Opening anything but a file can have an effect, or take for ever. */
-static int open_file(const char *path, int *ret_fd)
+/* Takes over the descriptor. */
+static bool keep(struct files *files, const struct sp_look_file *file)
 {
-	sp_cleanup(sp_closep) int at = open(path, O_PATH | O_CLOEXEC);
-	char self[32];
-	struct stat st;
+	char *path = files->count < MOST_FILES ? strdup(file->path) : NULL;
 
-	if (at < 0 || fstat(at, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", at);
-	*ret_fd = open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	return *ret_fd < 0 ? -errno : 0;
+	if (!path) {
+		close(file->fd);
+		return false;
+	}
+	files->paths[files->count] = path;
+	files->list[files->count++] = (struct sp_images_file){
+		.fd = file->fd, .system = file->system, .place = file->place, .path = path};
+	return true;
 }
 
 /* True for an ELF file that was not there before. */
-static bool add_file(struct files *files, const char *path)
+static bool add_file(struct files *files, const char *name)
 {
-	int fd = -1, r;
+	sp_cleanup(sp_freep) struct sp_look_file *file = malloc(sizeof(*file));
+	int r = -ENOMEM;
 
 	for (size_t i = 0; i < files->count; i++)
-		if (!strcmp(files->paths[i], path))
+		if (!strcmp(files->paths[i], name))
 			return false;
-	if (files->count == MOST_FILES || sp_identity_enter(files->identity) < 0)
-		return false;
-	r = open_file(path, &fd);
-	sp_identity_leave(files->identity);
+	if (file && files->count < MOST_FILES)
+		r = sp_look_program(files->look, name, file);
+	if (r == -ETIMEDOUT)
+		sp_log_warning("%s: its file system does not answer: its first regions may be "
+			       "missing",
+			       name);
 	if (r < 0)
 		return false;
-	files->paths[files->count] = strdup(path);
-	if (!is_elf(fd) || !files->paths[files->count]) {
-		free(files->paths[files->count]);
-		close(fd);
+	for (size_t i = 0; i < files->count && file->is_elf; i++)
+		if (!strcmp(files->paths[i], file->path))
+			file->is_elf = false;
+	if (!file->is_elf) {
+		close(file->fd);
 		return false;
 	}
-	files->fds[files->count++] = fd;
-	return true;
+	return keep(files, file);
 }
 
 static void add_library(void *files, const char *path)
@@ -83,59 +83,56 @@ static void add_library(void *files, const char *path)
 /* @runner: who is about to run it for certain, or NULL. */
 static void add_program(struct files *files, const char *name, const struct sp_identity *runner)
 {
-	char *path = sp_command_find(name);
+	size_t at = files->count;
 
-	if (path && add_file(files, path))
-		sp_libraries_list(path, files->fds[files->count - 1], runner, add_library, files);
-	free(path);
+	if (add_file(files, name))
+		sp_libraries_list(files->paths[at], files->list[at].fd, runner, add_library, files);
 }
 
 /* @since: when they began to run, or will; 0: once they are armed. */
 static int arm_files(struct sp_images *images, struct files *files, uint64_t since)
 {
 	uint64_t all[MOST_FILES];
-	int r;
 
 	for (size_t i = 0; i < files->count; i++)
 		all[i] = since;
-	r = sp_images_add(images, files->fds, (const char *const *)files->paths, all, NULL,
-			  files->count);
-	for (size_t i = 0; i < files->count; i++)
-		free(files->paths[i]);
-	return r;
+	return sp_images_add(images, files->list, all, NULL, files->count);
 }
 
-int sp_prearm_file(struct sp_images *images, int fd, const struct sp_identity *identity,
-		   uint64_t until)
+int sp_prearm_file(struct sp_images *images, struct sp_look *look, int fd, uint64_t until)
 {
-	sp_cleanup(sp_freep) struct files *files = calloc(1, sizeof(*files));
+	struct files *files = calloc(1, sizeof(*files));
+	sp_cleanup(sp_freep) struct sp_look_file *file = malloc(sizeof(*file));
 	char link[64], path[4096];
 	ssize_t n;
+	int r;
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, path, sizeof(path) - 1);
 	path[n > 0 ? n : 0] = 0;
-	if (!files || !(files->paths[0] = strdup(path))) {
+	r = files && file ? sp_look_open_file(look, fd, path, file) : -ENOMEM;
+	if (r < 0) {
 		close(fd);
-		return -ENOMEM;
+	} else {
+		files->look = look;
+		if (keep(files, file) && file->is_elf && path[0] == '/')
+			sp_libraries_list(path, fd, NULL, add_library, files);
+		r = arm_files(images, files, until);
 	}
-	files->identity = identity;
-	files->fds[0] = fd;
-	files->count = 1;
-	if (is_elf(fd) && path[0] == '/')
-		sp_libraries_list(path, fd, NULL, add_library, files);
-	return arm_files(images, files, until);
+	free_files(files);
+	return r;
 }
 
-int sp_prearm_command(struct sp_images *images, char *const *argv,
+int sp_prearm_command(struct sp_images *images, struct sp_look *look, char *const *argv,
 		      const struct sp_identity *identity)
 {
-	sp_cleanup(sp_freep) struct files *files = calloc(1, sizeof(*files));
+	struct files *files = calloc(1, sizeof(*files));
 	unsigned words = 0;
+	int r;
 
 	if (!files)
 		return -ENOMEM;
-	files->identity = identity;
+	files->look = look;
 	add_program(files, argv[0], identity);
 	for (size_t i = 1; argv[i]; i++) {
 		char *copy = strdup(argv[i]), *state = NULL;
@@ -148,5 +145,7 @@ int sp_prearm_command(struct sp_images *images, char *const *argv,
 				add_program(files, word, NULL);
 		free(copy);
 	}
-	return arm_files(images, files, 0);
+	r = arm_files(images, files, 0);
+	free_files(files);
+	return r;
 }

@@ -9,14 +9,14 @@
 #include "loader/processes.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "loader/filekey.h"
+#include "loader/look.h"
 #include "loader/procinfo.h"
 #include "loader/procmaps.h"
 #include "userspace/base/cleanup.h"
@@ -46,18 +46,21 @@ struct sp_processes {
 	struct sp_recorder *recorder;
 	struct sp_images *images;
 	struct sp_unwind *unwind;
+	struct sp_look *look;
 	size_t ended;
 	pid_t hidden;
 	struct process *buckets[BUCKETS];
-	int fds[BATCH];
-	char *paths[BATCH];
+	struct sp_images_file files[BATCH];
+	char *paths[BATCH]; /* of these */
 	uint64_t since[BATCH];
 	struct sp_user users[BATCH];
 	size_t batch;
+	struct sp_look_file found; /* the last one */
 };
 
 int sp_processes_new(struct sp_recorder *recorder, struct sp_images *images,
-		     struct sp_unwind *unwind, struct sp_processes **ret_processes)
+		     struct sp_unwind *unwind, struct sp_look *look,
+		     struct sp_processes **ret_processes)
 {
 	struct sp_processes *p = calloc(1, sizeof(*p));
 
@@ -66,6 +69,7 @@ int sp_processes_new(struct sp_recorder *recorder, struct sp_images *images,
 	p->recorder = recorder;
 	p->images = images;
 	p->unwind = unwind;
+	p->look = look;
 	*ret_processes = p;
 	return 0;
 }
@@ -87,16 +91,27 @@ static int scan_batch(struct sp_processes *p)
 	if (!count)
 		return 0;
 	p->batch = 0;
-	r = sp_images_add(p->images, p->fds, (const char *const *)p->paths, p->since, p->users,
-			  count);
+	r = sp_images_add(p->images, p->files, p->since, p->users, count);
 	for (size_t i = 0; i < count; i++)
 		free(p->paths[i]);
 	return r;
 }
 
+/* It is in no image, so its regions are missing from when it was mapped, or from now on. */
+static void say_no_answer(struct sp_processes *p, const struct sp_mapping *m, bool first,
+			  bool found)
+{
+	if (first)
+		sp_log_warning("%s: its file system does not answer: regions in it, and in "
+			       "whatever else is mapped from there, are not recorded, and have no "
+			       "names",
+			       m->path);
+	sp_recorder_lost_since(p->recorder, SP_LOSS_ARMED_LATE, -1, found ? sp_now() : m->time);
+}
+
 /* The file behind a mapping, while its process lives; later by its path, if it is still that file.
- */
-static int open_mapped(const struct sp_mapping *m)
+ * @found: as below. */
+static int open_mapped(struct sp_processes *p, const struct sp_mapping *m, bool found)
 {
 	struct sp_procmap map = {.start = m->start,
 				 .end = m->end,
@@ -106,9 +121,11 @@ static int open_mapped(const struct sp_mapping *m)
 				 .minor = minor(m->device),
 				 .flags = SP_MAP_EXEC,
 				 .path = m->path};
-	int fd;
+	int r = sp_look_map(p->look, m->pid, &map, &p->found);
 
-	return sp_procmaps_open(m->pid, &map, &fd) == 0 ? fd : -1;
+	if (r == -ETIMEDOUT || r == -EHOSTDOWN)
+		say_no_answer(p, m, r == -ETIMEDOUT, found);
+	return r;
 }
 
 /* @found: it was there before the recording, so what it did before is nobody's loss. */
@@ -126,14 +143,16 @@ static void add_map(struct sp_processes *p, const struct sp_mapping *m, uint32_t
 		.pid = (uint32_t)m->pid,
 	};
 	struct stat st;
-	int fd = m->inode ? open_mapped(m) : -1;
-	char elsewhere[PATH_MAX];
-	const char *path =
-		fd < 0 ? m->path : sp_procmaps_reach(fd, m->path, elsewhere, sizeof(elsewhere));
+	int r = m->inode ? open_mapped(p, m, found) : -ENOENT;
+	bool is_open = r == 0;
+	int fd = is_open ? p->found.fd : -1;
+	const char *path = is_open ? p->found.path : m->path;
 
+	if (r == -ETIMEDOUT || r == -EHOSTDOWN)
+		ev.head.flags = SP_MAP_NO_ANSWER;
 	/* On some file systems (overlayfs, btrfs) the mapping's numbers are not those of stat(2).
 	 */
-	if (fd >= 0 && fstat(fd, &st) == 0) {
+	if (fd >= 0 && sp_filekey_stat(fd, &st) == 0) {
 		ev.device = st.st_dev;
 		ev.inode = st.st_ino;
 	}
@@ -146,6 +165,7 @@ static void add_map(struct sp_processes *p, const struct sp_mapping *m, uint32_t
 				      .end = m->end,
 				      .file_offset = m->file_offset,
 				      .fd = fd,
+				      .system = is_open ? p->found.system : 0,
 				      .is_file = m->inode,
 				      .path = m->path,
 			      });
@@ -153,8 +173,11 @@ static void add_map(struct sp_processes *p, const struct sp_mapping *m, uint32_t
 		return;
 	if (p->batch == BATCH)
 		(void)scan_batch(p);
-	p->fds[p->batch] = fd;
 	p->paths[p->batch] = strdup(path);
+	p->files[p->batch] = (struct sp_images_file){.fd = fd,
+						     .system = p->found.system,
+						     .place = p->found.place,
+						     .path = p->paths[p->batch]};
 	p->since[p->batch] = found ? 0 : m->time;
 	if (sp_images_has_archive(p->images))
 		sp_procinfo_user(m->pid, &p->users[p->batch]);
@@ -209,6 +232,20 @@ static void release_waiting(struct sp_processes *p, struct process *process, boo
 	}
 }
 
+/* Its command line and environment are the process's memory, which may not answer. */
+static int read_info(struct sp_processes *p, uint32_t pid, struct sp_procinfo *info)
+{
+	int r = sp_look_process(p->look, (pid_t)pid, info);
+
+	if (r == -ETIMEDOUT) {
+		sp_log_warning("process %u: its memory does not answer, so its command line and "
+			       "its rank are not known",
+			       pid);
+		r = sp_procinfo_read_little((pid_t)pid, info);
+	}
+	return r;
+}
+
 /* What /proc tells about a new image. Of one that is gone already, the recording knows less. */
 static void describe(struct sp_processes *p, const struct sp_ev_task *task)
 {
@@ -222,11 +259,11 @@ static void describe(struct sp_processes *p, const struct sp_ev_task *task)
 
 	/* One that has ended and is not waited for yet has neither a program nor an environment any
 	 * more: without a description, it is taken to be of its parent's rank and job. */
-	if (!info || sp_procinfo_read((pid_t)task->pid, info) < 0)
+	if (!info || read_info(p, task->pid, info) < 0)
 		return;
 	/* The same if only the first thread has ended, but then the others can tell. */
 	if (!info->exe[0] && task->tid != task->pid)
-		(void)sp_procinfo_read((pid_t)task->tid, info);
+		(void)read_info(p, task->tid, info);
 	if (!info->exe[0])
 		return;
 	ev.rank = info->rank.rank;
@@ -370,7 +407,7 @@ void sp_processes_free(struct sp_processes *p)
 			free(process);
 		}
 	for (size_t i = 0; i < p->batch; i++) {
-		close(p->fds[i]);
+		close(p->files[i].fd);
 		free(p->paths[i]);
 	}
 	free(p);

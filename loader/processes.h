@@ -10,6 +10,7 @@
 #define SP_LOADER_PROCESSES_H
 
 #include "loader/images.h"
+#include "loader/look.h"
 #include "loader/recorder.h"
 #include "loader/sideband.h"
 #include "loader/unwind.h"
@@ -18,7 +19,8 @@ struct sp_processes;
 
 /* @unwind NULL: stacks need no tables. */
 int sp_processes_new(struct sp_recorder *recorder, struct sp_images *images,
-		     struct sp_unwind *unwind, struct sp_processes **ret_processes);
+		     struct sp_unwind *unwind, struct sp_look *look,
+		     struct sp_processes **ret_processes);
 
 /* A lane began or ended. */
 void sp_processes_task(struct sp_processes *processes, const struct sp_ev_task *task);

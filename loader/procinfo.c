@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "loader/filekey.h"
 #include "userspace/base/cleanup.h"
 
 /* The kernel gives arguments and environment a quarter of the stack's limit: usually 2 MiB. */
@@ -96,7 +97,7 @@ static void read_comm(int dir, struct sp_procinfo *info)
 }
 
 /* The kernel marks a file that is gone; but a file may also be called that way. */
-static void read_exe(int dir, struct sp_procinfo *info)
+static void read_exe(int dir, struct sp_procinfo *info, bool little)
 {
 	static const char mark[] = " (deleted)";
 	struct stat by_link, by_name;
@@ -106,7 +107,7 @@ static void read_exe(int dir, struct sp_procinfo *info)
 	info->exe[n < 0 ? 0 : n] = 0;
 	if (n <= (ssize_t)tail || strcmp(info->exe + n - tail, mark))
 		return;
-	if (fstatat(dir, "exe", &by_link, 0) == 0 && stat(info->exe, &by_name) == 0 &&
+	if (!little && fstatat(dir, "exe", &by_link, 0) == 0 && stat(info->exe, &by_name) == 0 &&
 	    by_link.st_dev == by_name.st_dev && by_link.st_ino == by_name.st_ino)
 		return;
 	info->exe[n - (ssize_t)tail] = 0;
@@ -201,10 +202,12 @@ static void read_rank(int dir, struct sp_procinfo *info)
 
 static bool is_same(int dir, const char *theirs, const char *ours)
 {
+	sp_cleanup(sp_closep) int there = openat(dir, theirs, O_PATH | O_CLOEXEC);
+	sp_cleanup(sp_closep) int here = open(ours, O_PATH | O_CLOEXEC);
 	struct stat a, b;
 
-	return fstatat(dir, theirs, &a, 0) == 0 && stat(ours, &b) == 0 && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
+	return sp_filekey_stat(there, &a) == 0 && sp_filekey_stat(here, &b) == 0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 /* In a container the same path is another file. */
@@ -232,7 +235,7 @@ void sp_procinfo_user(pid_t pid, struct sp_user *ret_user)
 	}
 }
 
-int sp_procinfo_read(pid_t pid, struct sp_procinfo *ret_info)
+static int read_info(pid_t pid, bool little, struct sp_procinfo *ret_info)
 {
 	sp_cleanup(sp_freep) struct sp_procinfo *info = calloc(1, sizeof(*info));
 	sp_cleanup(sp_closep) int dir = -1;
@@ -250,10 +253,25 @@ int sp_procinfo_read(pid_t pid, struct sp_procinfo *ret_info)
 	if (r < 0)
 		return r == -ENOENT ? -ESRCH : r;
 	read_comm(dir, info);
-	read_exe(dir, info);
-	read_command(dir, info);
-	read_rank(dir, info);
+	read_exe(dir, info, little);
+	if (little) {
+		info->environ_unreadable = true;
+		sp_procrank_parse(NULL, 0, info->comm, &info->rank);
+	} else {
+		read_command(dir, info);
+		read_rank(dir, info);
+	}
 	info->same_files = has_same_files(dir);
 	*ret_info = *info;
 	return 0;
+}
+
+int sp_procinfo_read(pid_t pid, struct sp_procinfo *ret_info)
+{
+	return read_info(pid, false, ret_info);
+}
+
+int sp_procinfo_read_little(pid_t pid, struct sp_procinfo *ret_info)
+{
+	return read_info(pid, true, ret_info);
 }

@@ -33,8 +33,13 @@ struct sp_procinfo {
 };
 
 /* Reads /proc/PID. Everything is of one process, even if the id is reused meanwhile. -ESRCH: there
- * is no such process. Parts that may not be read are left empty. Costs about 50 µs. */
+ * is no such process. Parts that may not be read are left empty. Costs about 50 µs. May
+ * wait for ever: a process's memory can be a file that does not answer. */
 int sp_procinfo_read(pid_t pid, struct sp_procinfo *ret_info);
+
+/* The same without what may wait for ever (look.h): neither command line nor environment are read,
+ * and a program whose name says that it is deleted is taken to be. */
+int sp_procinfo_read_little(pid_t pid, struct sp_procinfo *ret_info);
 
 /* Who runs it, with his groups, as far as that tells which files he may read: not known of a
  * process that is gone, or whose paths name other files than ours. Costs about 20 µs. */

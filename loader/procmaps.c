@@ -161,3 +161,8 @@ const char *sp_procmaps_reach(int fd, const char *path, char *buffer, size_t siz
 	buffer[n] = 0;
 	return sp_procmaps_is_at(fd, buffer) ? buffer : path;
 }
+
+int sp_procmaps_open_path(const char *path, int *ret_fd)
+{
+	return open_checked(path, NULL, ret_fd);
+}

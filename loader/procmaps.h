@@ -35,7 +35,7 @@ int sp_procmaps_read(pid_t pid, sp_procmap_cb cb, void *arg);
 
 /* Opens the file behind a mapping for reading, and makes sure that it is that file: by the kernel's
  * own link where we may follow it, which works for deleted files and in every mount namespace, else
- * by its path inside the process's root. Only regular files. -ENOENT: it is not to be had (deleted,
+ * by its path inside the process's root. Only regular files. May wait for ever (look.h). -ENOENT: it is not to be had (deleted,
  * replaced, without the rights). Nothing is opened that could have a side effect, like a device. */
 int sp_procmaps_open(pid_t pid, const struct sp_procmap *map, int *ret_fd);
 
@@ -46,5 +46,8 @@ bool sp_procmaps_is_at(int fd, const char *path);
 /* A path that leads us to the open file @fd, which its process knows as @path: in a chroot another
  * one. @path if there is none, or if it does. @buffer: where another one may be put. */
 const char *sp_procmaps_reach(int fd, const char *path, char *buffer, size_t size);
+
+/* Opens a file by its path in the same way. */
+int sp_procmaps_open_path(const char *path, int *ret_fd);
 
 #endif

@@ -204,12 +204,12 @@ static int run_program(struct sp_bpf *bpf, int helper, struct outcome *o)
 static int attempt(struct sp_bpf *bpf, int helper, bool fast, struct outcome *o,
 		   struct sp_images **ret_images)
 {
-	const char *path = HELPER;
+	struct sp_images_file file = {.path = HELPER};
 	struct sp_images *images = NULL;
 	struct sp_rings *rings = NULL;
 	char link[64];
 	unsigned fill;
-	int r, fd, drained;
+	int r, drained;
 
 	*o = (struct outcome){.failure = FAIL_NONE};
 	r = sp_images_new(bpf, NULL, &images);
@@ -217,8 +217,8 @@ static int attempt(struct sp_bpf *bpf, int helper, bool fast, struct outcome *o,
 		return r;
 	sp_images_set_fast(images, fast);
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", helper); /* it is open for exec only */
-	fd = open(link, O_RDONLY | O_CLOEXEC);
-	r = fd < 0 ? -errno : sp_images_add(images, &fd, &path, NULL, NULL, 1);
+	file.fd = open(link, O_RDONLY | O_CLOEXEC);
+	r = file.fd < 0 ? -errno : sp_images_add(images, &file, NULL, NULL, 1);
 	if (r == 0 && sp_images_armed(images) == 0) {
 		r = sp_images_arm_error(images);
 		o->failure = r ? FAIL_ARM : FAIL_READ;

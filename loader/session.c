@@ -253,6 +253,7 @@ static void close_session(struct sp_session *s)
 	sp_processes_free(s->processes);
 	sp_images_free(s->images);
 	sp_images_free(s->selftest.images);
+	sp_look_free(s->look);
 	sp_unwind_free(s->unwind);
 	sp_kallsyms_free(s->kallsyms);
 	sp_archive_free(s->archive);

@@ -144,7 +144,7 @@ static int open_streams(struct sp_session *s)
 	if (r == 0)
 		r = sp_images_new(s->bpf, s->recorder, &s->images);
 	if (r == 0)
-		r = sp_processes_new(s->recorder, s->images, s->unwind, &s->processes);
+		r = sp_processes_new(s->recorder, s->images, s->unwind, s->look, &s->processes);
 	if (r == 0)
 		r = sp_session_join(s);
 	if (r < 0) {
@@ -155,6 +155,8 @@ static int open_streams(struct sp_session *s)
 		sp_images_set_fast(s->images, s->selftest.fast);
 		sp_images_set_unwind(s->images, s->unwind);
 		sp_images_set_archive(s->images, s->archive);
+		if (s->archive)
+			sp_archive_set_judge(s->archive, sp_look_judge, s->look);
 	}
 	return r;
 }
@@ -228,7 +230,7 @@ static void say_cannot_sample(int r, unsigned hz)
 
 static void start_hold(struct sp_session *s)
 {
-	int r = sp_hold_start(sp_bpf_lanes(s->bpf), &s->hold);
+	int r = sp_hold_start(sp_bpf_lanes(s->bpf), s->look, &s->hold);
 
 	if (r < 0)
 		sp_log_verbose(
@@ -278,7 +280,7 @@ int sp_session_start_targets(struct sp_session *s)
 	int r;
 
 	if (s->options->command) {
-		r = sp_prearm_command(s->images, s->options->command, &s->identity);
+		r = sp_prearm_command(s->images, s->look, s->options->command, &s->identity);
 		if (r == 0)
 			r = check_armed(s);
 		if (r == 0)
@@ -363,6 +365,17 @@ static int take_signals(struct sp_session *s)
 	return s->signals < 0 ? -errno : 0;
 }
 
+static int start_look(struct sp_session *s)
+{
+	int r = sp_look_start(&s->identity, &s->look);
+
+	if (r < 0) {
+		sp_log_error("cannot start the process that opens files: %s", strerror(-r));
+		sp_bpf_hint(r);
+	}
+	return r;
+}
+
 int sp_session_open(struct sp_session *s)
 {
 	int r = sp_check_can_record();
@@ -373,6 +386,8 @@ int sp_session_open(struct sp_session *s)
 		r = take_signals(s);
 	if (r == 0)
 		r = sp_identity_find(s->options->as_root, &s->identity);
+	if (r == 0)
+		r = start_look(s);
 	if (r == 0)
 		s->program = sp_facts_program(s->options);
 	if (r == 0 && !s->program)

@@ -48,7 +48,7 @@ static void on_event(void *arg, unsigned cpu, const struct sp_head *event, size_
 	if (event->type == SP_EV_stack_copy && s->sizes.stacks == SP_STACKS_EH)
 		sp_stacks_add_copy(&s->stacks);
 	if (event->type == SP_EV_dynamic_site)
-		sp_facts_add_name(s->recorder, (const struct sp_ev_dynamic_site *)event);
+		sp_facts_add_name(s->recorder, s->look, (const struct sp_ev_dynamic_site *)event);
 	else
 		sp_recorder_add(s->recorder, cpu == SP_RING_CONTROL ? SP_STREAM_RECORDER : cpu,
 				event);
@@ -124,6 +124,17 @@ void sp_session_note_throttled(struct sp_session *s)
 			sp_recorder_lost(s->recorder, &gap);
 }
 
+/* Rings fill while something is waited for that may not come. Of threads and mappings, nothing is
+ * taken before that is done. */
+static void on_wait(void *arg)
+{
+	struct sp_session *s = arg;
+	unsigned fill;
+
+	(void)sp_rings_drain(s->rings, &fill);
+	sp_recorder_flush(s->recorder);
+}
+
 static const struct sp_sideband_ops sideband_ops = {
 	.map = on_map,
 	.exec = on_exec,
@@ -136,7 +147,10 @@ int sp_session_join(struct sp_session *s)
 {
 	int r = sp_rings_new(s->bpf, on_event, s, &s->rings);
 
-	return r < 0 ? r : sp_sideband_start(sp_bpf_cpus(s->bpf), &sideband_ops, s, &s->sideband);
+	if (r < 0)
+		return r;
+	sp_look_meanwhile(s->look, on_wait, s);
+	return sp_sideband_start(sp_bpf_cpus(s->bpf), &sideband_ops, s, &s->sideband);
 }
 
 /* One round. Sets how full the fullest ring was, of 256. */
@@ -205,7 +219,7 @@ void sp_session_on_hold(struct sp_session *s)
 		(void)sp_rings_drain_control(s->rings); /* its fork may have come a moment ago */
 		traced = sp_processes_has(s->processes, pid);
 		if (traced) {
-			(void)sp_prearm_file(s->images, fd, &s->identity, waits);
+			(void)sp_prearm_file(s->images, s->look, fd, waits);
 			sp_session_await_tables(s, TABLES_MOST_NS);
 		} else {
 			close(fd);

@@ -18,6 +18,7 @@
 #include "loader/identity.h"
 #include "loader/images.h"
 #include "loader/kallsyms.h"
+#include "loader/look.h"
 #include "loader/options.h"
 #include "loader/output.h"
 #include "loader/processes.h"
@@ -39,6 +40,7 @@ struct sp_session {
 	struct sp_output output;
 	struct sp_bpf *bpf;
 	struct sp_selftest selftest;
+	struct sp_look *look;
 	struct sp_recorder *recorder;
 	struct sp_unwind *unwind; /* NULL: stacks are not followed by tables */
 	struct sp_stacks stacks;

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "loader/sandbox.h"
@@ -120,19 +119,18 @@ static void want(struct sp_unwind *u, struct sp_unwind_file *file, int fd, uint3
 	file->seen = sp_now();
 }
 
-static struct sp_unwind_file *file_of(struct sp_unwind *u, int fd, const char *path)
+static struct sp_unwind_file *file_of(struct sp_unwind *u, int fd, long system, const char *path)
 {
 	struct sp_filekey key;
-	struct statfs system;
 	struct stat status;
 	uid_t owner;
 
-	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+	if (sp_filekey_stat(fd, &status) < 0 || !S_ISREG(status.st_mode))
 		return NULL;
 	key = sp_filekey_of(&status);
 	owner = status.st_uid;
 	/* A file system that is a program names whom it likes. */
-	if (owner == 0 && fstatfs(fd, &system) == 0 && system.f_type == FUSE_SUPER_MAGIC)
+	if (owner == 0 && system == FUSE_SUPER_MAGIC)
 		owner = SP_SANDBOX_NOBODY;
 	return sp_unwind_cache_file(u->cache, &key, owner, path, sp_now());
 }
@@ -232,9 +230,9 @@ int sp_unwind_new(struct sp_bpf *bpf, struct sp_recorder *recorder, struct sp_un
 
 /* ---- what happens ---- */
 
-void sp_unwind_add_file(struct sp_unwind *u, int fd, const char *path, uint32_t image)
+void sp_unwind_add_file(struct sp_unwind *u, int fd, long system, const char *path, uint32_t image)
 {
-	struct sp_unwind_file *file = file_of(u, fd, path);
+	struct sp_unwind_file *file = file_of(u, fd, system, path);
 
 	if (!file)
 		return;
@@ -256,7 +254,7 @@ void sp_unwind_map(struct sp_unwind *u, uint32_t process, const struct sp_unwind
 	int r;
 
 	if (map->is_file && map->fd >= 0) {
-		piece.file = file_of(u, map->fd, map->path);
+		piece.file = file_of(u, map->fd, map->system, map->path);
 		if (piece.file)
 			want(u, piece.file, map->fd, process);
 	} else if (!map->is_file && !strcmp(map->path, SP_VDSO_NAME)) {

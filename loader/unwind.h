@@ -32,14 +32,16 @@ int sp_unwind_new(struct sp_bpf *bpf, struct sp_recorder *recorder, struct sp_un
 void sp_unwind_set_trampoline(struct sp_unwind *unwind, const uint8_t *bytes);
 
 /* A file that is mapped, or soon will be (found before the program starts): asks for its table, if
- * there is none. @image is its number in the recording. Duplicates @fd. */
-void sp_unwind_add_file(struct sp_unwind *unwind, int fd, const char *path, uint32_t image);
+ * there is none. @system: as below. @image is its number in the recording. Duplicates @fd. */
+void sp_unwind_add_file(struct sp_unwind *unwind, int fd, long system, const char *path,
+			uint32_t image);
 
 /* An executable mapping. */
 struct sp_unwind_map {
 	uint64_t time; /* ns */
 	uint64_t start, end, file_offset;
 	int fd; /* the file; -1: it could not be opened, or it is none */
+	long system; /* the kind of file system that it is on, f_type of statfs(2) */
 	bool is_file;
 	const char *path; /* of the file, or of what is none */
 };

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "loader/batch.h"
+#include "loader/filekey.h"
 #include "loader/sandbox.h"
 #include "loader/unwind_reply.h"
 #include "userspace/base/cleanup.h"
@@ -134,8 +135,9 @@ static int read_reply(struct sp_batch *batch, struct sp_unwind_table *table)
 	if (r < 0)
 		return r;
 	if (!reply.error) {
-		if (fstat(batch->fds[index], &st) < 0)
-			return -errno;
+		r = sp_filekey_stat(batch->fds[index], &st);
+		if (r < 0)
+			return r;
 		r = sp_unwind_table_check(table, (uint64_t)st.st_size);
 		if (r < 0)
 			return r;

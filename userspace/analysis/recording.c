@@ -333,6 +333,7 @@ static int add_map(struct sp_recording *rec, const struct sp_event *event)
 		.device = ev->device,
 		.inode = ev->inode,
 		.path = path,
+		.no_answer = ev->head.flags & SP_MAP_NO_ANSWER,
 	};
 	return 0;
 }

@@ -103,6 +103,7 @@ struct sp_map {
 	uint64_t reach; /* highest end of the process's maps up to this one */
 	uint64_t bias;	/* run-time address - link-time address */
 	const char *path;
+	bool no_answer; /* its file system did not answer when it was recorded */
 };
 
 /* A gap: losses of one cause, CPU, thread and region that lie close together in time. */

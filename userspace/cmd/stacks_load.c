@@ -205,7 +205,8 @@ static void note_stored_lines(const struct sp_sample_modules_note *modules, FILE
 	for (uint32_t i = 0; i < sp_symbols_n_modules(modules->symbols); i++) {
 		const struct sp_symbols_module *module = sp_symbols_module(modules->symbols, i);
 
-		if ((module->status != SP_SYMBOLS_CHANGED && module->status != SP_SYMBOLS_MISSING) ||
+		if ((module->status != SP_SYMBOLS_CHANGED &&
+		     module->status != SP_SYMBOLS_MISSING) ||
 		    !sp_sample_module_samples(modules, i))
 			continue;
 		if (sp_sample_files_have_lines(modules->files))

@@ -87,7 +87,7 @@ static int find_place(struct sp_finalizer *fin, uint32_t process, uint64_t ip, u
 
 	*ret_module = SP_LINE_PROFILE_NO_MODULE;
 	*ret_address = 0;
-	if (map == SP_NONE)
+	if (map == SP_NONE || rec->maps[map].no_answer)
 		return 0;
 	if (lines->modules[map] == SP_NONE) {
 		const struct sp_map *from = &rec->maps[map];
