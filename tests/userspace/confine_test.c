@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -44,6 +45,7 @@ static bool is_refused(long result)
 static void try_all(const struct sp_user *user, bool secret_too)
 {
 	char *const argv[] = {"true", NULL};
+	struct rlimit limit = {0, 0};
 	void *page;
 	int fd = open(readable, O_RDONLY | O_CLOEXEC);
 	char byte;
@@ -64,6 +66,13 @@ static void try_all(const struct sp_user *user, bool secret_too)
 	want(is_refused(socket(AF_INET, SOCK_STREAM, 0)), "opens a socket");
 	want(is_refused(socket(AF_UNIX, SOCK_STREAM, 0)), "opens a local socket");
 	want(is_refused(kill(getppid(), 0)), "signals its parent");
+	want(getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur == limit.rlim_max &&
+		     limit.rlim_cur != RLIM_INFINITY,
+	     "knows its limit of memory");
+	limit.rlim_max++;
+	want(is_refused(setrlimit(RLIMIT_DATA, &limit)), "raises its limit of memory");
+	want(is_refused(prlimit(getppid(), RLIMIT_DATA, NULL, &limit)),
+	     "reads its parent's limits");
 	want(is_refused(ptrace(PTRACE_ATTACH, getppid(), 0, 0)), "traces its parent");
 	want(is_refused(fork()), "forks");
 	want(mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED,

@@ -34,6 +34,7 @@ struct view {
 	const unsigned char *file;
 	uint64_t file_size, size; /* of the view */
 	Elf64_Ehdr header;
+	uint64_t memory;	       /* that it takes: holes take none */
 	Elf64_Shdr *sections;	       /* as the view has them */
 	struct compressed *compressed; /* of each section */
 };
@@ -59,6 +60,7 @@ static bool read_headers(struct view *view)
 	    (header->e_type != ET_EXEC && header->e_type != ET_DYN) || !header->e_shnum ||
 	    header->e_shentsize != sizeof(*view->sections) ||
 	    header->e_shstrndx >= header->e_shnum || !is_within(view, header->e_shoff, bytes) ||
+	    (header->e_phnum && header->e_phentsize != sizeof(Elf64_Phdr)) ||
 	    !is_within(view, header->e_phoff, (uint64_t)header->e_phnum * header->e_phentsize))
 		return false;
 	view->sections = malloc(bytes);
@@ -132,24 +134,39 @@ static bool has_compressed(const struct view *view)
 	return false;
 }
 
+static uint64_t most_memory(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY
+		       ? limit.rlim_cur
+		       : ENOUGH_MEMORY;
+}
+
+/* Files in memory are no data to the kernel: so that all together takes no more than the limit. */
+static void take_memory(uint64_t size)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_DATA, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+		return;
+	limit.rlim_cur -= size < limit.rlim_cur ? size : limit.rlim_cur;
+	setrlimit(RLIMIT_DATA, &limit);
+}
+
 /* False: nothing is to be done, or libdw is to do it. */
 static bool plan(struct view *view)
 {
-	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
-	uint64_t most = ENOUGH_MEMORY, copied = 0;
+	uint64_t most = most_memory(), copied = 0;
 
 	if (!read_headers(view) || !has_compressed(view))
 		return false;
-	/* The limit does not count the view. With a quarter more than it, all workers together
-	 * still have less than the machine's memory. */
-	if (getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-		most = limit.rlim_cur / 4;
 	view->size = (view->file_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 	for (size_t i = 0; i < view->header.e_shnum; i++) {
 		const Elf64_Shdr *section = &view->sections[i];
 
 		if (section->sh_flags & SHF_COMPRESSED) {
-			if (!place_section(view, i) || view->size - view->file_size > most)
+			if (!place_section(view, i))
 				return false;
 		} else if (section->sh_type != SHT_NOBITS) {
 			/* Of sections that overlap, not each is copied. */
@@ -158,6 +175,9 @@ static bool plan(struct view *view)
 			    copied > view->file_size)
 				return false;
 		}
+		view->memory = view->size - view->file_size + copied;
+		if (view->memory > most)
+			return false;
 	}
 	return true;
 }
@@ -247,6 +267,7 @@ static int make_view(const struct view *view, const struct stat *status,
 	fd = shared ? fcntl(share->fd, F_DUPFD_CLOEXEC, 0) : memfd_create("debug", MFD_CLOEXEC);
 	if (fd < 0)
 		return -1;
+	take_memory(view->memory);
 	if (!make_file(view, fd)) {
 		close(fd);
 		return -1;

@@ -60,6 +60,9 @@ void sp_confine_child(pid_t parent, unsigned children, const struct sp_user *use
 
 		if (part < ENOUGH_MEMORY)
 			part = all < ENOUGH_MEMORY ? all : ENOUGH_MEMORY;
+		/* What was set before may be less. */
+		if (getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur < part)
+			part = limit.rlim_cur;
 		limit.rlim_cur = limit.rlim_max = part;
 		setrlimit(RLIMIT_DATA, &limit);
 	}

@@ -68,6 +68,7 @@ static int add_rules(scmp_filter_ctx filter)
 	const scmp_datum_t forbidden = is_under_valgrind() ? 0 : PROT_EXEC;
 	const struct scmp_arg_cmp no_code = SCMP_A2(SCMP_CMP_MASKED_EQ, forbidden, 0);
 	const struct scmp_arg_cmp self = SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()); /* abort() */
+	const struct scmp_arg_cmp own = SCMP_A0(SCMP_CMP_EQ, 0);		       /* limits */
 	const struct scmp_arg_cmp connected = SCMP_A4(SCMP_CMP_EQ, 0);
 	int r = 0;
 
@@ -83,6 +84,8 @@ static int add_rules(scmp_filter_ctx filter)
 		r = allow(filter, SCMP_SYS(mprotect), 1, &no_code);
 	if (r == 0)
 		r = allow(filter, SCMP_SYS(tgkill), 1, &self);
+	if (r == 0)
+		r = allow(filter, SCMP_SYS(prlimit64), 1, &own);
 	if (r == 0)
 		r = allow(filter, SCMP_SYS(sendto), 1, &connected);
 	return r;

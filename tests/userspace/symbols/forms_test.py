@@ -22,6 +22,7 @@ import sys
 import threading
 import time
 import unittest
+import zlib
 
 LOOK_UP, PROGRAMS, WORK = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
 COMPILERS = {"gcc": "g++", "clang": "clang++"}
@@ -82,9 +83,10 @@ def build_id(program):
 class Known:
     """What the program under test says: chains by address, and the sentence on the file."""
 
-    def __init__(self, program, wanted, *options, env=None):
+    def __init__(self, program, wanted, *options, env=None, preexec_fn=None):
         done = subprocess.run([str(a) for a in (LOOK_UP, *options, program)], timeout=60, text=True,
                               input="\n".join(wanted) + "\n", capture_output=True,
+                              preexec_fn=preexec_fn,
                               env={**{k: v for k, v in os.environ.items() if k != "DEBUGINFOD_URLS"},
                                    **(env or {})})
         assert done.returncode == 0, done.stderr
@@ -272,6 +274,45 @@ class Forms(unittest.TestCase):
                 self.same(bad, wanted, Known(without, wanted).chains)
                 after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
                 self.assertLessEqual(after, max(before, 100 << 10))
+
+    def test_compressed_bombs(self):
+        """Streams that are small, and holes that are nothing in a file, do not become memory."""
+        need("objcopy")
+        limit = 300 << 20
+
+        def little_memory():
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+        try:
+            run(LOOK_UP, "--help", preexec_fn=little_memory)
+        except AssertionError:
+            self.skipTest("sanitizers need more memory")
+        program, wanted, _ = self.plain("gcc", 5)
+        good, bad = self.folder / "good", self.folder / "bad"
+        run("objcopy", "--compress-debug-sections=zlib", program, good)
+        content = bytearray(good.read_bytes())
+        table, = struct.unpack_from("<Q", content, 40)
+        count, = struct.unpack_from("<H", content, 60)
+        size = 640 << 20
+        hole, bomb = bytearray(content), bytearray(content)
+        # The note of the compiler, which nobody reads, is as large as the hole behind it.
+        comment = next(at for at in range(table, table + 64 * count, 64)
+                       if struct.unpack_from("<IQ", content, at + 4) == (1, 0x30))
+        struct.pack_into("<QQ", hole, comment + 24, 0, size)
+        stream = zlib.compress(bytes(size), 1)
+        at = next(at for at in range(table, table + 64 * count, 64)
+                  if struct.unpack_from("<Q", content, at + 24)[0] == compressed_sections(good)[".debug_str"][0])
+        struct.pack_into("<QQ", bomb, at + 24, len(content), 24 + len(stream))
+        bomb += struct.pack("<IIQQ", 1, 0, size, 1) + stream
+        for name, content in {"hole": hole, "bomb": bomb}.items():
+            with self.subTest(name=name):
+                bad.write_bytes(content)
+                if name == "hole":
+                    os.truncate(bad, size + len(content))
+                before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+                Known(bad, wanted, preexec_fn=little_memory)
+                after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+                self.assertLessEqual(after, max(before, 2 * limit >> 10))
 
     def separate(self, program):
         """A stripped program and its debug file, linked by name and checksum."""
