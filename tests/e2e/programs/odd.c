@@ -49,7 +49,8 @@ __attribute__((noinline)) static void jump(int depth)
 	SP_REGION_BEGIN("jumped");
 	if (depth == 0)
 		longjmp(back, 1);
-	jump(depth - 1);
+	if (depth > 0)
+		jump(depth - 1);
 	SP_REGION_END("jumped");
 	frame[1] = frame[0];
 }
