@@ -101,7 +101,7 @@ def main():
         "cmake_minimum_required(VERSION 3.18)\nproject(user C)\nfind_package(sp_formats REQUIRED)\n"
         "add_executable(with_cmake profile_table.c)\n"
         "target_link_libraries(with_cmake sp_formats::sp_formats " + " ".join(flags) + ")\n")
-    run("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "-G", "Ninja", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", project / "build")
     tries(project / "build/with_cmake", "")
 

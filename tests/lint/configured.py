@@ -16,7 +16,7 @@ if not shutil.which("gfortran"):
     sys.exit(1 if os.environ.get("CI") == "true" else 77)
 shutil.rmtree(WORK, ignore_errors=True)
 # As cmake leaves it where there is none.
-configure = ["cmake", "-S", SOURCE, "-B", WORK, "-DSP_TRACE=OFF", "-DSP_TESTS=OFF", "-DCMAKE_Fortran_COMPILER=NOTFOUND"]
+configure = ["cmake", "-G", "Ninja", "-S", SOURCE, "-B", WORK, "-DSP_TRACE=OFF", "-DSP_TESTS=OFF", "-DCMAKE_Fortran_COMPILER=NOTFOUND"]
 subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
 targets = subprocess.run(["cmake", "--build", WORK, "--target", "help"], check=True, capture_output=True, text=True).stdout
 if "heat_fortran" not in targets:
