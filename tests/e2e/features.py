@@ -9,8 +9,8 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (PROGRAMS, check, contains, equal, everywhere, finish, lost, main, need_root, need_scope_profiler, run,
-                 scaled, start, start_trace, stop_trace, trace, wait_for)
+from e2e import (PROGRAMS, SP_TRACE, check, contains, equal, everywhere, finish, lost, main, need_root,
+                 need_scope_profiler, run, scaled, start, start_trace, stop_trace, trace, wait_for)
 
 need_root()
 need_scope_profiler()
@@ -55,8 +55,7 @@ def told(into):
         check(not has and INSTEAD[name] in what, f"{name}, taken away: {has}, {what}")
     for wrong in (["--check", "true"], ["--check", "-p", "1"], ["--check", "--list", FAMILY]):
         equal(trace(*wrong).returncode, 2, f"status of {wrong}")
-    done = run(["setpriv", "--bounding-set=-bpf", "--inh-caps=-bpf", "sh", "-c", 'exec "$0" --check',
-                str(PROGRAMS.parent.parent.parent / "bin/sp-trace")])
+    done = run(["setpriv", "--bounding-set=-bpf", "--inh-caps=-bpf", "sh", "-c", 'exec "$0" --check', SP_TRACE])
     equal((done.returncode, done.stdout), (1, ""), "status and stdout without the right")
     contains(done.stderr, "CAP_BPF")
 

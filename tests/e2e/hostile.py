@@ -3,6 +3,7 @@
 """hostile.py - programs and circumstances that mean harm: whoever is recorded gains no right by it, and
 no others are held up or lose anything."""
 import os
+import re
 import resource
 import shutil
 import signal
@@ -181,11 +182,11 @@ def doorkeeper_killed(into):
     """The recorder goes on without the process that holds execs, says so, and does not spin."""
     recorder = subprocess.Popen([SP_TRACE, "-F", "0", "-o", into / "out", "--", "sh", "-c",
                                  f"sleep 3; {PROGRAMS}/hostile many"], stderr=subprocess.PIPE, text=True)
-    time.sleep(1.5)
-    children = open(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read().split()
-    keepers = [int(c) for c in children if open(f"/proc/{c}/comm").read() == "sp-hold\n"]
+    named = ["ps", "-o", "pid=,comm=", "--ppid", recorder.pid]
+    wait_for(lambda: "sh" in run(named).stdout.split(), "the shell")
+    keepers = re.findall(r"(\d+) sp-hold$", run(named).stdout, re.M)
     equal(len(keepers), 1, "doorkeepers")
-    os.kill(keepers[0], signal.SIGKILL)
+    os.kill(int(keepers[0]), signal.SIGKILL)
     ticks = [sum(map(int, open(f"/proc/{recorder.pid}/stat").read().rpartition(")")[2].split()[11:13]))]
     time.sleep(1)
     ticks.append(sum(map(int, open(f"/proc/{recorder.pid}/stat").read().rpartition(")")[2].split()[11:13])))
