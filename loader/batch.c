@@ -25,6 +25,7 @@
 #define IDLE_MS 5000   /* without a byte: it hangs */
 #define BATCH_MS 20000 /* all in all */
 #define RUN_MS 60000   /* all helpers of a run: many files that hang must not stop the recorder */
+#define TURN_MS 20
 #define PIPE_BYTES (1 << 20)
 
 uint64_t sp_batch_now_ms(void)
@@ -50,9 +51,11 @@ ssize_t sp_batch_read(struct sp_batch *batch, void *to, size_t room)
 
 		if (now - batch->heard >= IDLE_MS || now - batch->started >= BATCH_MS)
 			return -ETIME;
-		n = poll(&p, 1, (int)(IDLE_MS - (now - batch->heard)));
+		n = poll(&p, 1, batch->meanwhile ? TURN_MS : (int)(IDLE_MS - (now - batch->heard)));
 		if (n < 0 && errno != EINTR)
 			return -errno;
+		if (n == 0 && batch->meanwhile)
+			batch->meanwhile(batch->meanwhile_arg);
 		if (n <= 0)
 			continue;
 		n = read(batch->pipe, to, room);

@@ -36,6 +36,8 @@ struct sp_batch {
 	 * Negative ends the run. */
 	int (*fail)(struct sp_batch *batch, size_t index, int error);
 	void *arg;
+	void (*meanwhile)(void *arg); /* every 20 ms of a wait, with … ; NULL: nothing */
+	void *meanwhile_arg;
 
 	/* The batch at hand. */
 	size_t first, count, done;

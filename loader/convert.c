@@ -59,7 +59,18 @@ int sp_convert_start(const struct sp_options *options, const struct sp_identity 
 	return r;
 }
 
-/* Whether a process waits in the kernel, uninterruptibly, and how long it has run, in ticks. */
+/* Whether it waits for a FUSE program; other file systems make it uninterruptible. */
+static bool is_at_fuse(pid_t pid)
+{
+	sp_cleanup(sp_fclosep) FILE *f = NULL;
+	char path[32], text[64] = "";
+
+	snprintf(path, sizeof(path), "/proc/%d/wchan", (int)pid);
+	f = fopen(path, "re");
+	return f && fgets(text, sizeof(text), f) && !strcmp(text, "request_wait_answer");
+}
+
+/* Whether a process waits for a file system, and how long it has run, in ticks. */
 static bool is_stuck(pid_t pid, uint64_t *ret_ran)
 {
 	sp_cleanup(sp_fclosep) FILE *f = NULL;
@@ -75,7 +86,7 @@ static bool is_stuck(pid_t pid, uint64_t *ret_ran)
 			  &state, &user, &system) != 3)
 		return false;
 	*ret_ran = user + system;
-	return state == 'D';
+	return state == 'D' || is_at_fuse(pid);
 }
 
 /* A disk may take its time, but not that long without anything in between. */

@@ -38,6 +38,8 @@ struct sp_elfscan {
 	int helper;
 	size_t count;
 	struct result *results;
+	void (*meanwhile)(void *arg);
+	void *meanwhile_arg;
 };
 
 /* A run over some files. */
@@ -103,6 +105,12 @@ int sp_elfscan_new(const char *helper, struct sp_elfscan **ret_scan, struct sp_e
 	}
 	*ret_scan = scan;
 	return 0;
+}
+
+void sp_elfscan_meanwhile(struct sp_elfscan *scan, void (*meanwhile)(void *arg), void *arg)
+{
+	scan->meanwhile = meanwhile;
+	scan->meanwhile_arg = arg;
 }
 
 void sp_elfscan_free(struct sp_elfscan *scan)
@@ -343,6 +351,8 @@ int sp_elfscan_run(struct sp_elfscan *scan, const int *fds, size_t n, sp_elfscan
 		.read = read_all,
 		.fail = fail,
 		.arg = &run,
+		.meanwhile = scan->meanwhile,
+		.meanwhile_arg = scan->meanwhile_arg,
 	};
 	r = sp_batch_run(&run.batch, err);
 	free(run.bytes);

@@ -38,6 +38,8 @@ typedef int (*sp_elfscan_cb)(size_t index, const struct sp_head *event, void *ar
 
 /* @helper is the path of sp-elf; NULL finds the installation's own. -ENOENT, -ENOMEM. */
 int sp_elfscan_new(const char *helper, struct sp_elfscan **ret_scan, struct sp_error *err);
+/* What is done every 20 ms of a wait for a file; NULL: nothing. */
+void sp_elfscan_meanwhile(struct sp_elfscan *scan, void (*meanwhile)(void *arg), void *arg);
 void sp_elfscan_free(struct sp_elfscan *scan);
 
 /* Reads @n files (descriptors open for reading; their offsets do not matter and do not change).

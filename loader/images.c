@@ -73,6 +73,11 @@ void sp_images_set_fast(struct sp_images *images, bool fast)
 	images->fast = fast;
 }
 
+void sp_images_meanwhile(struct sp_images *images, void (*meanwhile)(void *arg), void *arg)
+{
+	sp_elfscan_meanwhile(images->scan, meanwhile, arg);
+}
+
 void sp_images_set_unwind(struct sp_images *images, struct sp_unwind *unwind)
 {
 	images->unwind = unwind;

@@ -23,6 +23,8 @@ struct sp_images;
  * the 5-byte nop of verified stubs. */
 int sp_images_new(struct sp_bpf *bpf, struct sp_recorder *recorder, struct sp_images **ret_images);
 void sp_images_set_fast(struct sp_images *images, bool fast);
+/* What is done every 20 ms while a file is waited for. */
+void sp_images_meanwhile(struct sp_images *images, void (*meanwhile)(void *arg), void *arg);
 /* Each file is also handed to @unwind, as often as it is added. */
 struct sp_unwind;
 void sp_images_set_unwind(struct sp_images *images, struct sp_unwind *unwind);

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """hanging.py - traced programs on a file system that stops answering: the recorder goes on, says so and counts it,
 records everything else, and ends when it is told to."""
-import pathlib
 import shutil
 import signal
 import subprocess
@@ -10,7 +9,7 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (LONG, PROGRAMS, SP_TRACE, check, contains, equal, finish, main, need_root, need_scope_profiler, run, skip,
+from e2e import (LONG, PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, finish, good, main, need_root, need_scope_profiler, run, skip,
                  start, wait_for, wait_said)
 
 need_root()
@@ -38,8 +37,8 @@ class Hanging:
         self.server.wait()
         run(["umount", "-l", self.directory])
 
-    def stop_answering(self):
-        self.server.send_signal(signal.SIGUSR1)
+    def stop_answering(self, number=signal.SIGUSR1):
+        self.server.send_signal(number)
         time.sleep(0.1)
 
 
@@ -60,30 +59,42 @@ def losses(profile):
     return found
 
 
-def attached(into):
+def attached(into, number=signal.SIGUSR1, says="its file system does not answer", lost="armed late"):
     """Two programs run, and the file system of one does not answer any more."""
     mounted = Hanging(into / "mounted", CALLS)
     with mounted as app:
         there, here = calls(app, into / "there"), calls(CALLS, into / "here")
         began(into / "there")
         log = began(into / "here")
-        mounted.stop_answering()
-        recorder = start([SP_TRACE, "-o", into / "out", "-p", f"{there.pid},{here.pid}"])
-        wait_said(recorder, "recording; Ctrl-C ends it", 20)
+        mounted.stop_answering(number)
+        recorder = start([SP_TRACE, "--ring-size", "256K", "-o", into / "out", "-p", f"{there.pid},{here.pid}"])
+        wait_said(recorder, "recording; Ctrl-C ends it")
         first = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         time.sleep(1)
         last = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         recorder.send_signal(signal.SIGTERM)
-        status, _, said = finish(recorder, LONG / 2)
-        equal(status, 0, f"status: {said}")
-        contains(said, f"{app}: its file system does not answer", "recording ended")
-        profile = Profile(into / "out/app_rank00000.h5")
-        begin, end = compare_lane(profile, log, 0, whole=False)
-        stamps = log.stamps(0)
-        inside = ((stamps["before_begin"] > first) & (stamps["after_end"] < last) & (stamps["after_end"] > 0)).nonzero()[0]
-        check(len(inside) > 100 and begin <= inside[0] and inside[-1] < end, "calls of the other program are missing")
-        equal(losses(profile).get("armed late"), 1, f"losses: {losses(profile)}")
+        recorder.wait(LONG)
         check(there.poll() is None and here.poll() is None, "a program has ended")
+    status, _, said = finish(recorder)  # a conversion that hung has its output open until now
+    contains(said, f"{app}: {says}", "recording ended")
+    if number == signal.SIGUSR2:
+        equal(status, 1, f"status where the conversion waits, too: {said}")
+        contains(said, "waits for a file system that does not answer", "sp-report recover")
+        good([SP_REPORT, "recover", into / "out"])
+    else:
+        equal(status, 0, f"status: {said}")
+    profile = Profile(into / "out/app_rank00000.h5")
+    begin, end = compare_lane(profile, log, 0, whole=False)
+    stamps = log.stamps(0)
+    inside = ((stamps["before_begin"] > first) & (stamps["after_end"] < last) & (stamps["after_end"] > 0)).nonzero()[0]
+    check(len(inside) > 100 and begin <= inside[0] and inside[-1] < end, "calls of the other program are missing")
+    found = losses(profile)
+    equal((found.get("call ring full", 0), found.get("armed late", 0)), (0, int(lost == "armed late")), f"losses: {found}")
+
+
+def unreadable(into):
+    """It says what the file is, but nobody can read what he has not read before. Calls do not wait meanwhile."""
+    attached(into, signal.SIGUSR2, "reading it took too long and was given up", "")
 
 
 def executed(into):
@@ -116,4 +127,4 @@ def executed(into):
     check(begin == 0 and wanted[-1] < end, f"calls {begin} to {end} of {len(stamps)} are there")
 
 
-main(attached, executed)
+main(attached, unreadable, executed)

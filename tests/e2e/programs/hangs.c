@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * hangs.c - a FUSE file system with one file in it, "app", which is another file's content, and
- *that stops answering when it gets SIGUSR1: who asks for anything waits until it is killed.
+ * that stops answering when it gets SIGUSR1: who asks for anything waits until it is killed; with
+ * SIGUSR2 only who reads.
  *
  *	hangs DIRECTORY FILE
  *
@@ -22,14 +23,13 @@
 
 #define NODE 2 /* the file's; the directory is FUSE_ROOT_ID */
 
-static volatile sig_atomic_t silent;
+static volatile sig_atomic_t silent; /* the signal's number */
 static struct stat of_file;
 static int fuse, file;
 
 static void on_signal(int number)
 {
-	(void)number;
-	silent = 1;
+	silent = number;
 }
 
 static void answer(const struct fuse_in_header *in, int error, const void *body, size_t bytes)
@@ -71,7 +71,7 @@ static void serve(const struct fuse_in_header *in, const void *body)
 		answer(in, 0,
 		       &(struct fuse_init_out){.major = FUSE_KERNEL_VERSION,
 					       .minor = 31,
-					       .max_readahead = 1 << 16,
+					       .max_readahead = 0,
 					       .max_write = 1 << 16,
 					       .max_background = 16},
 		       sizeof(struct fuse_init_out));
@@ -133,6 +133,7 @@ int main(int argc, char **argv)
 	if (fuse < 0 || file < 0 || fstat(file, &of_file))
 		return 77;
 	signal(SIGUSR1, on_signal);
+	signal(SIGUSR2, on_signal);
 	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other",
 		 fuse);
 	if (mount("hangs", argv[1], "fuse", MS_NODEV | MS_NOSUID, options))
@@ -143,7 +144,8 @@ int main(int argc, char **argv)
 		n = read(fuse, &request, sizeof(request));
 		if (n < 0 && errno != EINTR && errno != ENOENT && errno != EAGAIN)
 			return errno == ENODEV ? 0 : 1;
-		if (n >= (ssize_t)sizeof(request.head) && !silent)
+		if (n >= (ssize_t)sizeof(request.head) && silent != SIGUSR1 &&
+		    (silent != SIGUSR2 || request.head.opcode != FUSE_READ))
 			serve(&request.head, request.bytes + sizeof(request.head));
 	}
 }
