@@ -40,6 +40,8 @@
 #define HANGS_MOST 3 /* … so many that did not answer */
 #define TURN_MS 20
 #define DEVICES 64
+#define UNREAD_PIDS 64
+#define UNREAD_MOST 32 /* names that a process makes up do not keep us from those of others */
 
 enum what { MAP, PROGRAM, OPEN_FILE, PROCESS, NAME, JUDGE, MARK };
 
@@ -72,6 +74,10 @@ struct sp_look {
 	unsigned hangs;
 	uint64_t devices[DEVICES]; /* major << 32 | minor: file systems that do not answer */
 	size_t n_devices;
+	struct {
+		pid_t pid;
+		unsigned n;
+	} unread[UNREAD_PIDS]; /* of processes the last names, so many of them */
 };
 
 /* ---- the child's side ---- */
@@ -439,14 +445,20 @@ int sp_look_name(struct sp_look *look, pid_t pid, uint64_t address, struct sp_lo
 {
 	sp_cleanup(sp_freep) struct question *q = question(NAME, pid, "");
 	sp_cleanup(sp_freep) struct answer *a = malloc(sizeof(*a));
+	size_t slot = (unsigned)pid % UNREAD_PIDS;
+	unsigned unread = look->unread[slot].pid == pid ? look->unread[slot].n : 0;
 	int fd, r = -ENOMEM;
 
+	if (unread >= UNREAD_MOST)
+		return -EFAULT;
 	if (q && a) {
 		q->address = address;
 		r = ask(look, q, -1, a, &fd);
 	}
 	if (r == 0)
 		*ret_name = a->name;
+	look->unread[slot].pid = pid;
+	look->unread[slot].n = r == 0 && ret_name->name[0] ? 0 : unread + 1;
 	return r;
 }
 

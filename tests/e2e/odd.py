@@ -186,6 +186,7 @@ def hostile(into):
     counts = profile.count()
     equal((counts.get("thread call"), counts.get("thread ends inside")), (2000, 1), "calls of the good program")
     print(f"{len(profile.names)} regions, {len(profile.start)} calls, {losses(profile)}")
+    check("control ring full" not in losses(profile), "garbage costs the control ring more than it has")
     check((profile.end >= profile.start).all(), "calls that end before they begin")
     for command in (["summary"], ["info"], ["lines"], ["summary", "--json"]):
         equal(run([SP_REPORT, *command, into / "out"]).returncode, 0, f"status of sp-report {command}")
