@@ -26,8 +26,8 @@ struct sp_inflate_share {
 };
 
 /* The file to read instead of @fd, which is closed then; @fd itself if nothing is compressed, or
- * so that libdw must see to it. Its memory is taken off RLIMIT_DATA. @share: NULL for a process that
- * is alone. */
+ * so that libdw must see to it. Its memory is taken off RLIMIT_DATA. @share: NULL for a process
+ * that is alone. */
 int sp_debug_inflate(int fd, const struct sp_inflate_share *share);
 
 #endif
