@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/directory.h"
 #include "formats/util.h"
 
 #define TEMPORARY ".%.200s.tmp" /* then eight hexadecimal digits */
@@ -145,9 +146,9 @@ static int open_directory(struct sp_output *output)
 
 	if (!copy)
 		return -ENOMEM;
-	output->directory = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	output->directory = sp_directory_open(dirname(copy));
 	free(copy);
-	return output->directory < 0 ? -errno : 0;
+	return output->directory < 0 ? output->directory : 0;
 }
 
 int sp_output_open(const char *path, unsigned int flags, struct sp_output **ret_output,
@@ -188,7 +189,8 @@ int sp_output_open(const char *path, unsigned int flags, struct sp_output **ret_
 		sp_output_free(output);
 		if (r == -EEXIST)
 			return sp_error_set(error, r, 0, "exists already, and is not replaced");
-		return sp_error_set(error, r, 0, "cannot be created: %s", strerror(-r));
+		return sp_error_set(error, r, 0, "cannot be created: %s",
+				    sp_directory_error(r));
 	}
 	*ret_output = output;
 	return 0;

@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "formats/directory.h"
 #include "userspace/base/log.h"
 
 #define TRIES 10000
@@ -43,8 +44,9 @@ static int make_parents(const char *path)
 		return -ENOMEM;
 	for (char *slash = strchr(copy + 1, '/'); slash && r == 0; slash = strchr(slash + 1, '/')) {
 		*slash = 0;
-		if (mkdir(copy, 0777) && errno != EEXIST)
-			r = -errno;
+		r = sp_directory_make(copy);
+		if (r == -EEXIST)
+			r = 0;
 		*slash = '/';
 	}
 	free(copy);
@@ -53,10 +55,10 @@ static int make_parents(const char *path)
 
 static int open_directory(const char *path, int *ret_fd)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = sp_directory_open(path);
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	*ret_fd = fd;
 	return 0;
 }
@@ -66,13 +68,15 @@ static int make_wanted(const char *path, struct sp_output *out)
 	int r = make_parents(path);
 
 	if (r == 0) {
-		out->made = mkdir(path, 0777) == 0;
-		r = out->made || errno == EEXIST ? 0 : -errno;
+		r = sp_directory_make(path);
+		out->made = r == 0;
+		if (r == -EEXIST)
+			r = 0;
 	}
 	if (r == 0)
 		r = open_directory(path, &out->directory_fd);
 	if (r < 0) {
-		sp_log_error("cannot write to %s: %s", path, strerror(-r));
+		sp_log_error("cannot write to %s: %s", path, sp_directory_error(r));
 		sp_log_hint("choose another directory with -o DIR, one that you may write to");
 		return r;
 	}
@@ -96,7 +100,7 @@ static int make_default(const char *program, struct sp_output *out)
 			snprintf(path, sizeof(path), "%.200s.sp", program);
 		else
 			snprintf(path, sizeof(path), "%.200s-%d.sp", program, i);
-		r = mkdir(path, 0777) ? -errno : 0;
+		r = sp_directory_make(path);
 	}
 	out->made = r == 0;
 	if (r == 0)
@@ -166,7 +170,7 @@ void sp_output_discard(struct sp_output *out, const struct sp_identity *identity
 		return;
 	(void)unlinkat(out->directory_fd, SP_OUTPUT_JOURNAL, 0);
 	if (out->made)
-		(void)rmdir(out->directory);
+		(void)sp_directory_remove(out->directory);
 	sp_identity_leave(identity);
 }
 

@@ -207,4 +207,24 @@ def ancestor(into):
     check("sp-libs" not in done.stderr and "sp-elf" not in done.stderr, f"it recorded its helpers: {done.stderr}")
 
 
-main(audited, half_ended, streams_closed, size_limit, stopped, held_too_long, doorkeeper_killed, ancestor)
+def foreign_links(into):
+    """Root writes nothing where a link of another user leads."""
+    (into / "real").mkdir()
+    (into / "theirs").symlink_to("real")
+    os.lchown(into / "theirs", 65533, 65533)
+    for out in (into / "theirs", into / "theirs/a/b"):
+        done = trace("-F", 0, "-o", out, "--", PROGRAMS / "hostile", "many")
+        equal((done.returncode, list((into / "real").iterdir())), (1, []), f"{out}: {done.stderr}")
+        contains(done.stderr, "symbolic link of another user", "choose another directory with -o DIR")
+    done = trace("-F", 0, "--keep-journal", "-o", into / "out", "--", PROGRAMS / "hostile", "many")
+    journal = into / "out/journal.spj"
+    for out in (into / "theirs", into / "theirs/a"):
+        done = run([SP_REPORT, "recover", journal, "-o", out])
+        equal((done.returncode, list((into / "real").iterdir())), (1, []), f"{out}: {done.stderr}")
+        contains(done.stderr, "symbolic link of another user")
+    os.lchown(into / "theirs", 0, 0)
+    done = run([SP_REPORT, "recover", journal, "-o", into / "theirs/a"])
+    equal((done.returncode, len(list((into / "real/a").iterdir()))), (0, 2), f"root's own link: {done.stderr}")
+
+
+main(audited, half_ended, streams_closed, size_limit, stopped, held_too_long, doorkeeper_killed, ancestor, foreign_links)

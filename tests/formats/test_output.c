@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <sys/wait.h>
 
+#include "formats/directory.h"
 #include "formats/output.h"
 #include "tests/formats/check.h"
 
@@ -147,6 +148,39 @@ static void test_not_replaced(void)
 	CHECK_INT(count_temporaries(), 0);
 }
 
+/* Where a link leads is its owner's choice, which root does not leave to others. */
+static void test_foreign_links(void)
+{
+	struct sp_output *output = NULL;
+
+	if (geteuid() != 0)
+		return;
+	CHECK(!mkdir(check_path(work, "real"), 0700));
+	CHECK(!symlink("real", check_path(work, "theirs")));
+	CHECK(!lchown(check_path(work, "theirs"), 65533, 65533));
+	CHECK(!symlink("./real/", check_path(work, "ours")));
+	CHECK(!symlink("theirs/..", check_path(work, "both")));
+	CHECK(!symlink("round", check_path(work, "round")));
+	CHECK_INT(sp_output_open(check_path(work, "theirs/a.h5"), 0, &output, &error), -ELOOP);
+	CHECK(strstr(error.text, "symbolic link of another user"));
+	CHECK_INT(sp_output_open(check_path(work, "both/real/a.h5"), 0, &output, &error), -ELOOP);
+	CHECK_INT(sp_output_open(check_path(work, "round/a.h5"), 0, &output, &error), -ELOOP);
+	CHECK_INT(sp_output_open(check_path(work, "none/a.h5"), 0, &output, &error), -ENOENT);
+	CHECK_INT(sp_output_open(check_path(work, "crowd.h5/a.h5"), 0, &output, &error), -ENOTDIR);
+	CHECK_INT(sp_directory_make(check_path(work, "theirs/a")), -ELOOP);
+	CHECK_INT(sp_directory_make(check_path(work, "theirs")), -EEXIST);
+	CHECK_INT(sp_directory_make("/"), -EEXIST);
+	CHECK_INT(sp_directory_make(""), -ENOENT);
+	CHECK(!there("real/a") && !there("real/a.h5"));
+	CHECK_INT(sp_directory_make(check_path(work, "ours//a//")), 0);
+	CHECK(there("real/a"));
+	CHECK_INT(sp_directory_unlink(check_path(work, "theirs/a")), -ELOOP);
+	CHECK_INT(sp_directory_remove(check_path(work, "ours/../real/a")), 0);
+	CHECK_INT(sp_output_open(check_path(work, "ours/a.h5"), 0, &output, &error), 0);
+	sp_output_free(output);
+	CHECK(!rmdir(check_path(work, "real")));
+}
+
 /* Many writers of one name at once: one file, none of them fails, nothing is left. */
 static void test_crowd(void)
 {
@@ -188,6 +222,7 @@ int main(int argc, char **argv)
 	test_crowd();
 	CHECK_INT(count_temporaries(), 0);
 	test_not_replaced();
+	test_foreign_links();
 	test_not_ours();
 	clean();
 	return check_end();

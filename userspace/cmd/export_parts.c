@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "formats/directory.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/search.h"
@@ -103,6 +104,7 @@ static int name_parts(struct sp_export_parts *parts, const char *output, const c
 	size_t length = strlen(output);
 	bool slash = output[length - 1] == '/', there;
 	struct stat st;
+	int r;
 
 	there = stat(output, &st) == 0 && S_ISDIR(st.st_mode);
 	for (size_t i = 0; i < parts->n; i++) {
@@ -123,9 +125,8 @@ static int name_parts(struct sp_export_parts *parts, const char *output, const c
 		return 0;
 	if (sp_convert_check_directory(output) < 0)
 		return -ENOENT;
-	if (mkdir(output, 0777) < 0)
-		return errno == EEXIST ? -ENOTDIR : -errno;
-	return 0;
+	r = sp_directory_make(output);
+	return r == -EEXIST ? -ENOTDIR : r;
 }
 
 int sp_export_parts_prepare(struct sp_export_parts *parts, const struct sp_convert *convert,
@@ -149,7 +150,8 @@ int sp_export_parts_prepare(struct sp_export_parts *parts, const struct sp_conve
 	r = name_parts(parts, output, name, suffix);
 	if (r < 0) {
 		if (r != -ENOENT) /* that was said */
-			sp_log_error("%s: cannot be made as a directory: %s", output, strerror(-r));
+			sp_log_error("%s: cannot be made as a directory: %s", output,
+				     sp_directory_error(r));
 		return -1;
 	}
 	for (size_t i = 0; i < parts->n; i++)

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "formats/directory.h"
 #include "formats/journal.h"
 #include "formats/output.h"
 #include "userspace/analysis/open_calls.h"
@@ -375,7 +376,7 @@ int sp_finalize(const struct sp_finalize_options *options, struct sp_finalize_re
 	}
 	result.incomplete = !result.recording->ended || result.facts.damage[0];
 	if (!options->keep_journal && !result.incomplete)
-		result.journal_removed = unlink(options->journal) == 0;
+		result.journal_removed = sp_directory_unlink(options->journal) == 0;
 	*ret_result = result;
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/directory.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/export/finalize_internal.h"
@@ -67,12 +68,12 @@ char *sp_finalizer_full_path(const struct sp_finalizer *fin, const char *path)
 
 static int make_directory(struct sp_finalizer *fin, const char *path, struct sp_error *error)
 {
-	if (mkdir(path, 0777) < 0 && errno != EEXIST) {
-		int r = sp_finalizer_blame(fin, path, -errno);
+	int r = sp_directory_make(path);
 
-		return sp_error_set(error, r, 0, "the directory cannot be made: %s", strerror(-r));
-	}
-	return 0;
+	if (r == 0 || r == -EEXIST)
+		return 0;
+	sp_finalizer_blame(fin, path, r);
+	return sp_error_set(error, r, 0, "the directory cannot be made: %s", sp_directory_error(r));
 }
 
 /* Makes the directories below the output directory that a path names. */
@@ -132,7 +133,7 @@ static void remove_parents(const struct sp_finalizer *fin, char *full)
 	while ((slash = strrchr(full, '/')) &&
 	       slash - full > (long)strlen(fin->options->directory)) {
 		*slash = 0;
-		if (rmdir(full) < 0) /* refuses what is not empty */
+		if (sp_directory_remove(full) < 0) /* refuses what is not empty */
 			break;
 	}
 }
@@ -144,7 +145,7 @@ void sp_finalizer_remove_files(struct sp_finalizer *fin)
 			sp_finalizer_full_path(fin, fin->result->files[i]);
 
 		if (full)
-			unlink(full);
+			(void)sp_directory_unlink(full);
 	}
 	/* Also those in which no file was begun. */
 	for (size_t u = 0; fin->program && u < fin->recording->n_units; u++)
