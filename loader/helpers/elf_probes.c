@@ -2,7 +2,7 @@
  *
  * elf_probes.c - stapsdt notes of provider `sp`, and the stubs that they point at.
  *
- * Invariant: a probe that is handed out lies in executable bytes of the file, its semaphore in
+ * Invariant: a probe that is handed out is a nop in executable bytes of the file, its semaphore in
  * writable ones, and SP_PROBE_F_STUB stands only where the very bytes of our stub were read.
  */
 #include "loader/helpers/elf_probes.h"
@@ -38,6 +38,18 @@ static bool is_stub(struct sp_elf_file *file, const struct sp_elf_probe *probe)
 	       !memcmp(bytes, code, sizeof(code)) && bytes[sizeof(code)] == probe->kind;
 }
 
+/* A probe is a nop. Anything else, of a note that is forged or that a tool forgot when it moved the
+ * code, may be the middle of an instruction, where a breakpoint would ruin the program. */
+static bool is_nop(struct sp_elf_file *file, uint64_t offset)
+{
+	static const uint8_t x86_64[] = {0x90}, aarch64[] = {0x1f, 0x20, 0x03, 0xd5};
+	size_t size = file->machine == EM_X86_64 ? sizeof(x86_64) : sizeof(aarch64);
+	uint8_t bytes[sizeof(aarch64)];
+
+	return sp_elf_file_read(file, offset, bytes, size) == 0 &&
+	       !memcmp(bytes, file->machine == EM_X86_64 ? x86_64 : aarch64, size);
+}
+
 /* Two texts of a note in a row; false where they are not terminated. */
 static bool next_text(const char **at, const char *end, const char **ret_text)
 {
@@ -70,7 +82,8 @@ static bool find_kind(const struct sp_elf_file *file, const char *name, const ch
 
 static int locate(struct sp_elf_file *file, struct sp_elf_probe *probe)
 {
-	if (sp_elf_file_offset(file, probe->address, 1, PF_X, &probe->offset) < 0)
+	if (sp_elf_file_offset(file, probe->address, 1, PF_X, &probe->offset) < 0 ||
+	    !is_nop(file, probe->offset))
 		return -EFAULT;
 	if (probe->semaphore &&
 	    (probe->semaphore % 2 ||

@@ -289,22 +289,33 @@ def test_hostile(built):
     check(of(all_events[-1], "result")[0]["error"] == 0, "4 GB with a hole", all_events[-1][-1])
 
 
+def patch_notes(data, notes, size, places, by):
+    """Adds to the addresses of all notes: to the first, or to all of the probe, its base and its semaphore."""
+    at = notes
+    while at < notes + size:
+        name, desc = (int.from_bytes(data[at + i:at + i + 4], "little") for i in (0, 4))
+        begin = at + 12 + (name + 3 & ~3)
+        for place in range(begin, begin + 8 * places, 8):
+            value = int.from_bytes(data[place:place + 8], "little") + by
+            data[place:place + 8] = value.to_bytes(8, "little")
+        at = begin + (desc + 3 & ~3)
+
+
 def test_moved(built):
     """Notes count from .stapsdt.base, so that what moves a linked file need not edit them."""
     notes, size = readelf_sections(built["pie"])[".note.stapsdt"][1:]
-
-    def change(data):
-        at = notes
-        while at < notes + size:
-            name, desc = (int.from_bytes(data[at + i:at + i + 4], "little") for i in (0, 4))
-            for place in range(at + 12 + (name + 3 & ~3), at + 12 + (name + 3 & ~3) + 24, 8):
-                value = int.from_bytes(data[place:place + 8], "little") + 0x123000
-                data[place:place + 8] = value.to_bytes(8, "little")
-            at += 12 + (name + 3 & ~3) + (desc + 3 & ~3)
-
-    moved, plain = scan([patched(built, "moved", change), built["pie"]])
+    moved, plain = scan([patched(built, "moved", lambda data: patch_notes(data, notes, size, 3, 0x123000)),
+                         built["pie"]])
     check(of(moved, "probe") == [dict(p, index=0, image=1) for p in of(plain, "probe")], "moved", moved)
     check(len(of(moved, "probe")) == PLACES, "moved", moved)
+
+
+def test_not_a_nop(built):
+    """Notes that are forged, or that a tool forgot when it moved the code: a breakpoint in the middle of an
+    instruction would ruin the program."""
+    notes, size = readelf_sections(built["pie"])[".note.stapsdt"][1:]
+    forged, = scan([patched(built, "forged", lambda data: patch_notes(data, notes, size, 1, 2))])
+    check(not of(forged, "probe") and "damaged probes" in of(forged, "result")[0]["why"], "not a nop", forged)
 
 
 def test_many():
@@ -347,6 +358,7 @@ def main():
     test_others(built)
     test_hostile(built)
     test_moved(built)
+    test_not_a_nop(built)
     test_many()
     print("failures:", failures)
     return 1 if failures else 0
