@@ -75,12 +75,13 @@ static bool read_headers(struct view *view)
 static const char *debug_name(const struct view *view, const Elf64_Shdr *section)
 {
 	const Elf64_Shdr *names = &view->sections[view->header.e_shstrndx];
-	const char *name = (const char *)view->file + names->sh_offset + section->sh_name;
+	const char *name;
 	uint64_t room;
 
 	if (names->sh_type == SHT_NOBITS || !is_within(view, names->sh_offset, names->sh_size) ||
 	    section->sh_name >= names->sh_size)
 		return NULL;
+	name = (const char *)view->file + names->sh_offset + section->sh_name;
 	room = names->sh_size - section->sh_name;
 	return memchr(name, '\0', room) && !strncmp(name, ".debug_", 7) ? name + 7 : NULL;
 }

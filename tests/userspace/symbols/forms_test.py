@@ -275,6 +275,28 @@ class Forms(unittest.TestCase):
                 after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
                 self.assertLessEqual(after, max(before, 100 << 10))
 
+    def test_compressed_headers(self):
+        """Of section headers nothing is believed: the file is read without what they hide."""
+        need("objcopy")
+        program, wanted, _ = self.plain("gcc", 5)
+        good, bad = self.folder / "good", self.folder / "bad"
+        run("objcopy", "--compress-debug-sections=zlib", program, good)
+        content = good.read_bytes()
+        table, = struct.unpack_from("<Q", content, 40)
+        count, names = struct.unpack_from("<HH", content, 60)
+        info = next(i for i in range(count) if struct.unpack_from("<Q", content, table + 64 * i + 24)[0]
+                    == compressed_sections(good)[".debug_info"][0])
+        numbers = 0, 1, 1 << 60, 1 << 63, (1 << 64) - 63, (1 << 64) - 1
+        fields = {"name": (0, "<I", (1, (1 << 32) - 1)), "type": (4, "<I", (0, 3, 8)), "flags": (8, "<Q", (0x800,)),
+                  "offset": (24, "<Q", numbers), "size": (32, "<Q", numbers)}
+        for section, (field, (place, form, values)) in itertools.product((info, names), fields.items()):
+            for value in values:
+                with self.subTest(section=section, field=field, value=value):
+                    changed = bytearray(content)
+                    struct.pack_into(form, changed, table + 64 * section + place, value)
+                    bad.write_bytes(changed)
+                    self.assertRegex(Known(bad, wanted[:50]).said, ": (lines|names)")
+
     def test_compressed_bombs(self):
         """Streams that are small, and holes that are nothing in a file, do not become memory."""
         need("objcopy")
