@@ -3,7 +3,8 @@
  * symbol_table.c - functions of an ELF symbol table, sorted by address, one name for each address.
  *
  * A symbol with a size ends there, and the gap behind it has no name: in a stripped library that is
- * the code of functions that are not exported. A symbol without a size reaches to the next one.
+ * the code of functions that are not exported. A symbol without a size reaches to the next one, or
+ * to the end of its section. What tables do not name at all are the stubs of the PLT.
  */
 #include "userspace/analysis/symbol_table.h"
 
@@ -12,14 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/analysis/symbol_stubs.h"
+#include "userspace/base/pool.h"
+
+#define RANK_OF_STUBS 255
+
 struct symbol {
 	uint64_t start, end;
-	const char *name; /* libdwfl's */
+	const char *name; /* libdwfl's, or in the pool */
 	uint8_t rank;	  /* of names for one address the lowest wins */
 	bool sized;
 };
 
 struct sp_symbol_table {
+	struct sp_pool *names; /* of stubs */
+	bool is_empty;	       /* but for them */
 	size_t n_symbols;
 	struct symbol symbols[];
 };
@@ -57,23 +65,26 @@ static void keep_one_per_address(struct sp_symbol_table *table)
 
 		if (last && last->start == table->symbols[i].start)
 			continue;
-		if (last && !last->sized)
+		if (last && !last->sized && last->end > table->symbols[i].start)
 			last->end = table->symbols[i].start;
 		table->symbols[kept++] = table->symbols[i];
 	}
 	table->n_symbols = kept;
 }
 
-int sp_symbol_table_read(Dwfl_Module *module, struct sp_symbol_table **ret_table)
+/* The end of a section, in libdwfl's terms; without a section table nothing bounds a symbol. */
+static uint64_t section_end(Elf *elf, GElf_Word index, Dwarf_Addr bias)
 {
-	int count = dwfl_module_getsymtab(module);
-	struct sp_symbol_table *table;
+	Elf_Scn *section = index < SHN_LORESERVE ? elf_getscn(elf, index) : NULL;
+	GElf_Shdr header;
 
-	if (count < 0)
-		count = 0;
-	table = calloc(1, sizeof(*table) + (size_t)count * sizeof(table->symbols[0]));
-	if (!table)
-		return -ENOMEM;
+	if (!section || !gelf_getshdr(section, &header))
+		return UINT64_MAX;
+	return header.sh_addr + header.sh_size + bias;
+}
+
+static void add_symbols(struct sp_symbol_table *table, Dwfl_Module *module, int count)
+{
 	for (int i = 1; i < count; i++) {
 		GElf_Sym symbol;
 		GElf_Addr address;
@@ -89,12 +100,58 @@ int sp_symbol_table_read(Dwfl_Module *module, struct sp_symbol_table **ret_table
 			continue;
 		table->symbols[table->n_symbols++] = (struct symbol){
 			.start = address,
-			.end = symbol.st_size ? address + symbol.st_size : UINT64_MAX,
+			.end = symbol.st_size ? address + symbol.st_size
+					      : section_end(elf, section, bias),
 			.name = name,
 			.rank = symbol_rank(&symbol, name),
 			.sized = symbol.st_size != 0,
 		};
 	}
+}
+
+/* In libdwfl's terms, to be freed by done. */
+static int find_stubs(Dwfl_Module *module, struct sp_pool *names, struct sp_plt_stubs *stubs)
+{
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(module, &bias);
+	int r = elf ? sp_plt_stubs_find(elf, names, stubs) : 0;
+
+	for (size_t i = 0; i < stubs->n; i++) {
+		stubs->stubs[i].start += bias;
+		stubs->stubs[i].end += bias;
+	}
+	return r;
+}
+
+int sp_symbol_table_read(Dwfl_Module *module, struct sp_symbol_table **ret_table)
+{
+	int count = dwfl_module_getsymtab(module), r = -ENOMEM;
+	struct sp_pool *names = sp_pool_new();
+	struct sp_plt_stubs stubs = {0};
+	struct sp_symbol_table *table = NULL;
+
+	if (count < 0)
+		count = 0;
+	if (names)
+		r = find_stubs(module, names, &stubs);
+	if (r == 0)
+		table = calloc(1, sizeof(*table) +
+					  ((size_t)count + stubs.n) * sizeof(table->symbols[0]));
+	if (!table) {
+		sp_plt_stubs_done(&stubs);
+		sp_pool_free(names);
+		return -ENOMEM;
+	}
+	table->names = names;
+	add_symbols(table, module, count);
+	table->is_empty = !table->n_symbols;
+	for (size_t i = 0; i < stubs.n; i++)
+		table->symbols[table->n_symbols++] = (struct symbol){.start = stubs.stubs[i].start,
+								     .end = stubs.stubs[i].end,
+								     .name = stubs.stubs[i].name,
+								     .rank = RANK_OF_STUBS,
+								     .sized = true};
+	sp_plt_stubs_done(&stubs);
 	if (table->n_symbols)
 		qsort(table->symbols, table->n_symbols, sizeof(*table->symbols), compare_symbols);
 	keep_one_per_address(table);
@@ -141,10 +198,12 @@ const char *sp_symbol_table_next(const struct sp_symbol_table *table, uint64_t a
 
 bool sp_symbol_table_is_empty(const struct sp_symbol_table *table)
 {
-	return !table->n_symbols;
+	return table->is_empty;
 }
 
 void sp_symbol_table_free(struct sp_symbol_table *table)
 {
+	if (table)
+		sp_pool_free(table->names);
 	free(table);
 }

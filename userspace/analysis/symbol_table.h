@@ -12,10 +12,11 @@
 struct sp_symbol_table;
 
 /* Reads .symtab and .dynsym, also of separate debug files and .gnu_debugdata. A module without any
- * gives an empty table. The names are libdwfl's: the table must not outlive the module. */
+ * gives an empty table, but for stubs of its PLT. The names are libdwfl's: the table must not outlive the module. */
 int sp_symbol_table_read(Dwfl_Module *module, struct sp_symbol_table **ret_table);
 /* NULL is fine. */
 void sp_symbol_table_free(struct sp_symbol_table *table);
+/* Nothing is known but stubs. */
 bool sp_symbol_table_is_empty(const struct sp_symbol_table *table);
 /* Linker name of the function at an address in libdwfl's terms, NULL if there is none. */
 const char *sp_symbol_table_find(const struct sp_symbol_table *table, uint64_t address);

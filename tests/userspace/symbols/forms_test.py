@@ -173,6 +173,61 @@ class Plain(unittest.TestCase):
         self.check("gcc", "-gdwarf-4", "-Os", "-ffunction-sections", link=["-Wl,--gc-sections"])
 
 
+class Stubs(unittest.TestCase):
+    """The linker's stubs have no symbols: they are named by what they call, and never like the code
+    of another section."""
+
+    SOURCE = """
+        #include <math.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        double (*volatile by_pointer)(double) = sin;
+        int main(int argc, char **argv)
+        {
+                double sum = by_pointer(argc);
+                for (int i = 0; i < 100; i++)
+                        sum += cos(i + argc) + strtod(argv[0], NULL);
+                printf("%g %d\\n", sum, rand());
+        }
+        """
+
+    def stubs(self, name, *options):
+        """{name of a stub: names of what is found at its instructions}, as objdump has them."""
+        need("gcc", "objdump")
+        folder = WORK / "stubs"
+        folder.mkdir(parents=True, exist_ok=True)
+        program = folder / name
+        run("gcc", "-O2", "-g", *options, "-x", "c", "-", "-o", program, "-lm", input=self.SOURCE.encode())
+        found = {}
+        for section in (".plt", ".plt.sec", ".plt.got"):
+            text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", "-j", section, program],
+                                  capture_output=True, text=True).stdout
+            for stub, code in re.findall(r"^\w+ <(\S+)>:\n(.*?)(?:\n\n|\Z)", text, re.M | re.S):
+                wanted = ["0x" + a for a in re.findall(r"^ +([0-9a-f]+):", code, re.M)]
+                chains = Known(program, wanted).chains
+                self.assertTrue(all(len(c) == 1 and c[0][1] == "??:0" for c in chains), chains)
+                found.setdefault(stub, set()).update(c[0][0] for c in chains)
+        return found
+
+    def test_names(self):
+        if os.uname().machine != "x86_64":
+            self.skipTest("stubs are named on x86-64 alone")
+        for name, options in {"lazy": ["-fcf-protection=none", "-Wl,-z,lazy"],
+                              "now": ["-fcf-protection=none", "-Wl,-z,now"],
+                              "ibt": ["-fcf-protection=full", "-Wl,-z,lazy", "-Wl,-z,ibtplt"],
+                              "fixed": ["-no-pie", "-Wl,-z,lazy"],
+                              "no-plt": ["-fno-plt"]}.items():
+            with self.subTest(name=name):
+                found = self.stubs(name, *options)
+                for stub, names in found.items():
+                    stub = re.sub(r"@.*plt", "@plt", stub)
+                    # objdump gives the stubs that bind lazily, and do not name anybody, names of others.
+                    self.assertTrue(names <= {stub, "[plt]"}, (stub, names))
+                if name != "no-plt":
+                    self.assertIn({"cos@plt"}, found.values())
+                self.assertIn({"__cxa_finalize@plt"} if name != "fixed" else {"cos@plt"}, found.values())
+
+
 class Large(unittest.TestCase):
     """So many addresses of a program so large that several processes share them out."""
 
