@@ -100,6 +100,10 @@
  * is left to the kernel: a child that is forked inside a signal handler, and returns from it into a
  * probe that the signal has interrupted, crashes there; one that ends in the handler does not.
  *
+ * Valgrind (x86-64) translates a program's code, and dies of a breakpoint in it. So a process that
+ * runs in it calls no stub: it has no regions for tracers. What cannot be told (aarch64,
+ * -DSP_REGION_NO_SYSCALLS) must not be traced there, nor while another process of the file is.
+ *
  * System calls. Mapping that page is all that this file ever asks of the kernel: mmap and madvise
  * (and munmap, where it comes to nothing), once, when a first region is traced. If seccomp or an
  * old kernel answers with an error, everything takes the place of the children, and works. Only a
@@ -576,8 +580,29 @@ SP_SHARED_ int64_t sp_skip_end_v1(const void *site, const char *name, uint64_t k
 
 /* ---- which process this is ---- */
 
-/* [0]: a byte that is 1 in this process and 0 in its forked children. [1] stays 0. */
+/*
+ * [0]: a byte that is 1 in this process and 0 in its forked children, or itself: nothing fires, for
+ * valgrind runs this process, and dies of the breakpoints of probes. [1] stays 0.
+ */
 extern SP_HIDDEN_ const char *sp_home_v1[2];
+
+/*
+ * Valgrind answers instructions that do nothing elsewhere: rdi is rotated by 128 bits in all, rbx
+ * exchanged with itself. Request 0x1001 asks for it; rdx, 0 before, is the answer (valgrind.h).
+ */
+SP_SHARED_ int sp_in_valgrind_v1(void)
+{
+	const uint64_t request[6] = {0x1001, 0, 0, 0, 0, 0};
+	uint64_t answer = 0;
+
+	__asm__ __volatile__("{rolq $3,%%rdi|rol rdi,3}\n\t{rolq $13,%%rdi|rol rdi,13}\n\t"
+			     "{rolq $61,%%rdi|rol rdi,61}\n\t{rolq $51,%%rdi|rol rdi,51}\n\t"
+			     "{xchgq %%rbx,%%rbx|xchg rbx,rbx}"
+			     : "+d"(answer)
+			     : "a"(request)
+			     : "cc", "memory");
+	return answer != 0;
+}
 
 /*
  * Maps a page that fork empties (MADV_WIPEONFORK, Linux 4.14) and writes a 1 to it; where that
@@ -591,6 +616,11 @@ SP_SHARED_ void sp_home_make_v1(void)
 	const char *none = SP_NULL_, *home = SP_CAST_(const char *, &sp_home_v1[1]);
 	int64_t page, wiped = -1;
 
+	if (sp_in_valgrind_v1()) {
+		__atomic_store_n(&sp_home_v1[0], SP_CAST_(const char *, &sp_home_v1[0]),
+				 __ATOMIC_RELEASE);
+		return;
+	}
 	/* mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) */
 	__asm__ __volatile__("{movl $0x22,%%r10d|mov r10d,0x22}\n\t{movq $-1,%%r8|mov r8,-1}\n\t"
 			     "{xorl %%r9d,%%r9d|xor r9d,r9d}\n\tsyscall"
@@ -649,6 +679,9 @@ SP_SHARED_ int64_t sp_gate_v1(const void *desc, const char *name, uint64_t hash,
 #if defined(SP_CHILDREN_) && !defined(SP_REGION_NO_SYSCALLS)
 	if (SP_UNLIKELY_(!__atomic_load_n(&sp_home_v1[0], __ATOMIC_RELAXED)))
 		sp_home_make_v1();
+	if (SP_UNLIKELY_(__atomic_load_n(&sp_home_v1[0], __ATOMIC_RELAXED) ==
+			 SP_CAST_(const char *, &sp_home_v1[0])))
+		return -1;
 #endif
 	(void)*SP_CAST_(const volatile char *, name);
 	if (edge == SP_EDGE_HANDLE_) {

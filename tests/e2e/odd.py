@@ -7,8 +7,8 @@ import shutil
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, everywhere, files, finish, good, lost, main, need_root,
-                 need_scope_profiler, report, run, start, start_trace, stop_trace, trace, wait_for)
+from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, everywhere, files, finish, good, have, lost, main,
+                 need_root, need_scope_profiler, report, run, start, start_trace, stop_trace, trace, wait_for)
 
 need_root()
 need_scope_profiler()
@@ -146,6 +146,21 @@ def sandboxed(into):
     done = trace("-o", into / "out", "--", PROGRAMS / "sandboxed", "refuse")
     equal((done.returncode, done.stdout), (0, "done\n"), f"status and output: {done.stderr}")
     equal(Profile(into / "out/sandboxed_rank00000.h5").count(), {"sandboxed": 1000}, "calls")
+
+
+def in_valgrind(into):
+    """It cannot run what the kernel writes into a program's code, so nothing is called there: a program of which
+    another process is recorded, and its forked children, come to no harm."""
+    if not have("valgrind"):
+        return
+    target = start([ODD, "run"])
+    recorder = start_trace("-o", into / "out", pid=target.pid)
+    for program, name in (ODD, "mismatched"), (PROGRAMS / "family", "fork"):
+        done = run(["valgrind", "-q", "--trace-children=yes", program, name])
+        equal(done.returncode, 0, f"{name}: {done.stdout} {done.stderr}")
+    stop_trace(recorder)
+    counts = Profile(into / "out/odd_rank00000.h5").count()
+    equal(set(counts), {"run"}, "regions of the one that is recorded")
 
 
 def reloaded(into):
@@ -287,4 +302,4 @@ def overlay(into):
 
 
 main(mismatched, longjmp, abandoned, deep, names, many_names, generations, signal_handlers, many_programs,
-     sandboxed, reloaded, opened_late, hostile, strange_path, deleted, namespaces, overlay)
+     sandboxed, in_valgrind, reloaded, opened_late, hostile, strange_path, deleted, namespaces, overlay)

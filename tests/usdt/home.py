@@ -63,7 +63,7 @@ def main():
         for _ in range(runs):
             error = error or run([app])
         if not error and flags == "-O0":
-            error = run(["valgrind", "-q", "--error-exitcode=3", app])
+            error = run(["valgrind", "-q", "--error-exitcode=3", app, "valgrind"])
         if error:
             failed += 1
             print(f"FAILED {compiler} {flags}\n{error}\n")
