@@ -81,7 +81,7 @@ def no_process(into):
         if not group:
             return
         outcomes = []
-        for most in range(1, 9, 1 if FULL else 2):
+        for most in range(1, 13, 1 if FULL else 2):
             here = into / str(most)
             here.mkdir()
             group.set("pids.max", most)
