@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "userspace/base/cleanup.h"
 #include "userspace/base/log.h"
 
 struct sp_command {
@@ -45,18 +46,36 @@ static void close_what_exec_closes(int go, int failed)
 		closedir(all);
 }
 
-/* In the child. Everything that the parent blocked or ignored is as at login. */
+void sp_command_take_given(struct sp_command_given *ret_given)
+{
+	(void)getrlimit(RLIMIT_NOFILE, &ret_given->files);
+	sigprocmask(SIG_BLOCK, NULL, &ret_given->blocked);
+	sigemptyset(&ret_given->ignored);
+	for (int sig = 1; sig < NSIG; sig++) {
+		struct sigaction action;
+
+		if (sigaction(sig, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+			sigaddset(&ret_given->ignored, sig);
+	}
+}
+
+/* In the child: what the parent has changed is as it was. */
+static void restore(const struct sp_command_given *given)
+{
+	static const int changed[] = {SIGPIPE, SIGXFSZ, SIGCHLD};
+
+	(void)setrlimit(RLIMIT_NOFILE, &given->files);
+	for (size_t i = 0; i < sp_array_size(changed); i++)
+		signal(changed[i], sigismember(&given->ignored, changed[i]) ? SIG_IGN : SIG_DFL);
+	sigprocmask(SIG_SETMASK, &given->blocked, NULL);
+}
+
+/* In the child. */
 static void wait_and_exec(char *const *argv, const struct sp_identity *identity, int go, int failed)
 {
-	sigset_t none;
 	char byte;
-	int r;
+	int r = sp_identity_become(identity);
 
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGXFSZ, SIG_DFL);
-	r = sp_identity_become(identity);
 	if (r == 0) {
 		if (read(go, &byte, 1) != 1)
 			_exit(127); /* the parent gave up */
@@ -70,7 +89,7 @@ static void wait_and_exec(char *const *argv, const struct sp_identity *identity,
 }
 
 int sp_command_prepare(char *const *argv, const struct sp_identity *identity,
-		       const struct rlimit *files, struct sp_command **ret_command)
+		       const struct sp_command_given *given, struct sp_command **ret_command)
 {
 	struct sp_command *c = calloc(1, sizeof(*c));
 	int go[2] = {-1, -1}, failed[2] = {-1, -1};
@@ -90,7 +109,7 @@ int sp_command_prepare(char *const *argv, const struct sp_identity *identity,
 	}
 	if (c->pid == 0) {
 		close_what_exec_closes(go[0], failed[1]);
-		(void)setrlimit(RLIMIT_NOFILE, files);
+		restore(given);
 		wait_and_exec(argv, identity, go[0], failed[1]);
 	}
 	close(go[0]);
@@ -169,6 +188,15 @@ void sp_command_signal(struct sp_command *c, int number)
 {
 	if (!sp_command_ended(c))
 		(void)kill(c->pid, number);
+}
+
+void sp_command_hang_up(struct sp_command *c)
+{
+	/* 0, ours, where it has ended: what it left behind is there, if anywhere. */
+	pid_t group = sp_command_ended(c) ? 0 : getpgid(c->pid);
+
+	(void)killpg(group, SIGHUP);
+	(void)killpg(group, SIGCONT); /* as the kernel does: what is stopped is to learn it */
 }
 
 int sp_command_status(const struct sp_command *c)

@@ -2,8 +2,10 @@
  *
  * main.c - sp-trace: records regions and samples of running programs.
  */
+#include <signal.h>
 #include <stdio.h>
 
+#include "loader/command.h"
 #include "loader/features.h"
 #include "loader/list.h"
 #include "loader/options.h"
@@ -24,9 +26,12 @@ static int list(const struct sp_options *o)
 
 int main(int argc, char **argv)
 {
+	struct sp_command_given given;
 	struct sp_options options;
 	int status;
 
+	sp_command_take_given(&given);
+	signal(SIGCHLD, SIG_DFL); /* else nobody could wait for a child */
 	sp_streams_secure();
 	sp_log_init("sp-trace", SP_LOG_NORMAL);
 	if (sp_options_parse(argc, argv, &options, &status) < 0)
@@ -36,7 +41,7 @@ int main(int argc, char **argv)
 						  : SP_LOG_NORMAL);
 	status = options.check	? sp_features_check()
 		 : options.list ? list(&options)
-				: sp_session_run(&options);
+				: sp_session_run(&options, &given);
 	sp_options_clear(&options);
 	return status;
 }

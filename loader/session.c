@@ -26,19 +26,41 @@
 #define MOST_FILES 65536
 #define STOP_TRIES 250 /* half a second for threads that were preempted while they wrote a call */
 
-static void on_signal(struct sp_session *s)
+/* The terminal gives Ctrl-C to the command, too. That it is gone, it tells all in the foreground,
+ * or only the leader of the session, if that lives. What we got alone is passed on. */
+static void pass_on(struct sp_session *s, const struct signalfd_siginfo *info)
 {
+	bool from_kernel = info->ssi_code == SI_KERNEL;
+
+	if (from_kernel && info->ssi_signo == SIGHUP && getsid(0) == getpid())
+		sp_command_hang_up(s->command);
+	else if (!from_kernel)
+		sp_command_signal(s->command, (int)info->ssi_signo);
+}
+
+int sp_session_take_signals(struct sp_session *s)
+{
+	bool first = !s->asked;
 	struct signalfd_siginfo info;
+	int number = 0;
 
 	while (read(s->signals, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGCHLD)
+		if (info.ssi_signo == SIGCHLD || info.ssi_pid == (uint32_t)getpid())
 			continue;
-		/* The terminal gives Ctrl-C to the command, too; what was sent to us alone is
-		 * passed on. */
-		if (s->command && info.ssi_code != SI_KERNEL)
-			sp_command_signal(s->command, (int)info.ssi_signo);
-		sp_session_finish(s, "%s", info.ssi_signo == SIGINT ? "interrupted" : "terminated");
+		number = (int)info.ssi_signo;
+		if (first && s->command)
+			pass_on(s, &info);
+		s->asked = true;
 	}
+	return number;
+}
+
+static void on_signal(struct sp_session *s)
+{
+	int number = sp_session_take_signals(s);
+
+	if (number)
+		sp_session_finish(s, "%s", number == SIGINT ? "interrupted" : "terminated");
 }
 
 /* Its probes went with it, so from here on there are no regions. */
@@ -271,38 +293,40 @@ static void close_session(struct sp_session *s)
 static int wait_for_command(struct sp_session *s)
 {
 	struct pollfd fd = {.fd = s->signals, .events = POLLIN};
-	struct signalfd_siginfo info;
+	bool again;
+	int number;
 
 	if (!sp_command_ended(s->command) && !sp_log_has_status())
 		sp_log_verbose("waiting for the command to end");
 	while (!sp_command_ended(s->command)) {
 		(void)poll(&fd, 1, 1000);
-		while (read(s->signals, &info, sizeof(info)) == sizeof(info))
-			if (info.ssi_signo != SIGCHLD)
-				return 128 + (int)info.ssi_signo;
+		again = s->asked;
+		number = sp_session_take_signals(s);
+		if (number && again)
+			return 128 + number;
 	}
 	return sp_command_status(s->command);
 }
 
 /* Rings and perf events take some four descriptors a CPU, and the usual limit is 1024. A limit
  * beyond fs.nr_open is refused, and one beyond the hard limit to who is not quite root. */
-static void raise_files(struct rlimit *ret_before)
+static void raise_files(const struct rlimit *before)
 {
-	(void)getrlimit(RLIMIT_NOFILE, ret_before);
-	for (rlim_t n = MOST_FILES; n > ret_before->rlim_cur; n /= 2) {
-		struct rlimit more = {n, n > ret_before->rlim_max ? n : ret_before->rlim_max};
+	for (rlim_t n = MOST_FILES; n > before->rlim_cur; n /= 2) {
+		struct rlimit more = {n, n > before->rlim_max ? n : before->rlim_max};
 
 		if (setrlimit(RLIMIT_NOFILE, &more) == 0)
 			return;
 	}
 }
 
-int sp_session_run(const struct sp_options *options)
+int sp_session_run(const struct sp_options *options, const struct sp_command_given *given)
 {
-	struct sp_session s = {.options = options, .signals = -1, .output = SP_OUTPUT_NONE};
+	struct sp_session s = {
+		.options = options, .given = given, .signals = -1, .output = SP_OUTPUT_NONE};
 	int status = 1, r;
 
-	raise_files(&s.files);
+	raise_files(&given->files);
 	r = sp_session_open(&s);
 	if (r == 0) {
 		s.start = sp_now();

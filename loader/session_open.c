@@ -21,6 +21,7 @@
 #include "loader/proctree.h"
 #include "loader/slice.h"
 #include "loader/without.h"
+#include "userspace/base/cleanup.h"
 #include "userspace/base/log.h"
 #include "userspace/base/units.h"
 
@@ -284,7 +285,7 @@ int sp_session_start_targets(struct sp_session *s)
 		if (r == 0)
 			r = check_armed(s);
 		if (r == 0)
-			r = sp_command_prepare(s->options->command, &s->identity, &s->files,
+			r = sp_command_prepare(s->options->command, &s->identity, s->given,
 					       &s->command);
 		if (r == 0) {
 			sp_processes_hide(s->processes, sp_command_pid(s->command));
@@ -352,13 +353,17 @@ void sp_session_write_facts(struct sp_session *s)
 
 static int take_signals(struct sp_session *s)
 {
+	static const int unless_ignored[] = {SIGINT, SIGHUP};
 	sigset_t set;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGCHLD);
+	/* What was ignored (nohup, an & in a script) stays so: blocked, it would come all the same.
+	 */
+	for (size_t i = 0; i < sp_array_size(unless_ignored); i++)
+		if (!sigismember(&s->given->ignored, unless_ignored[i]))
+			sigaddset(&set, unless_ignored[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	s->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);

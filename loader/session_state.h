@@ -9,7 +9,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/resource.h>
 
 #include "loader/archive.h"
 #include "loader/bpf.h"
@@ -35,7 +34,7 @@
 struct sp_session {
 	const struct sp_options *options;
 	struct sp_identity identity;
-	struct rlimit files; /* as it was when we started: for the command */
+	const struct sp_command_given *given;
 	char *program;
 	struct sp_output output;
 	struct sp_bpf *bpf;
@@ -62,6 +61,7 @@ struct sp_session {
 	uint64_t round; /* ns: when the last one began */
 	bool heard_of_ours, heard_of_others; /* in the last round, from the side band */
 	struct sp_progress progress;
+	bool asked;	  /* a signal asked for the end */
 	char reason[160]; /* why the recording ends; "" while it goes on */
 	bool failed;	  /* ends for a fault */
 };
@@ -69,6 +69,10 @@ struct sp_session {
 /* Ends the recording for a reason; the first one holds. */
 void sp_session_finish(struct sp_session *session, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* session.c: takes the signals that ask for the end; the first ones are passed on to the command.
+ * 0 if there are none, else one of them. */
+int sp_session_take_signals(struct sp_session *session);
 
 /* session_open.c: each 0 or -errno, logged. */
 

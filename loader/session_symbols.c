@@ -4,9 +4,6 @@
  * machine knows, and only now, is written down.
  */
 #include <errno.h>
-#include <signal.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include "loader/session_state.h"
 #include "userspace/base/log.h"
@@ -62,11 +59,9 @@ static void write_archived(void *arg, uint32_t image, uint64_t size, int error, 
 static int go_on(void *arg)
 {
 	struct sp_session *s = ((struct archiving *)arg)->session;
-	struct signalfd_siginfo info;
 
-	while (read(s->signals, &info, sizeof(info)) == sizeof(info))
-		if (info.ssi_signo != SIGCHLD)
-			return -EINTR;
+	if (sp_session_take_signals(s))
+		return -EINTR;
 	return sp_output_disk_use(&s->output, sp_recorder_counts(s->recorder).in_hand) >=
 			       s->options->max_disk
 		       ? -ENOSPC

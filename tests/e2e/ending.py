@@ -5,6 +5,7 @@ stops at once, says why, writes its files, and the command lives or dies as if u
 import contextlib
 import os
 import pty
+import re
 import select
 import signal
 import sys
@@ -111,6 +112,56 @@ def hung_up(into):
     recorder.send_signal(signal.SIGHUP)
     equal(finish(recorder)[0], 128 + signal.SIGHUP, "status of a command that SIGHUP killed")
     check(Profile(into / "out/family_rank00000.h5").count().get("sleep", 0) > 5, "calls")
+
+
+def late_signal(into):
+    """The first signal after the end of the recording goes to the command, too."""
+    recorder = start([SP_TRACE, "--duration", "100ms", "-o", into / "out", "--", FAMILY, "loop"])
+    wait_for(lambda: (into / "out/family_rank00000.h5").exists(), "the files")
+    recorder.send_signal(signal.SIGTERM)
+    status, out, _ = finish(recorder)
+    equal(status, 5, "status, the command's")
+    contains(out, "SIGINT 0 SIGTERM 1")
+
+
+def ignored(into):
+    """What was ignored when it started (nohup, an & in a script) ends neither recording nor command; SIGTERM does."""
+    numbers = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+
+    def ignore():
+        for number in numbers:
+            signal.signal(number, signal.SIG_IGN)
+
+    recorder = start([SP_TRACE, "-o", into / "out", "--", FAMILY, "sleep", "3000"], preexec_fn=ignore)
+    pid = tracee_pid(recorder)
+    for number in numbers:
+        recorder.send_signal(number)
+        os.kill(pid, number)
+    asked = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    time.sleep(0.5 * SLOWER)
+    recorder.send_signal(signal.SIGTERM)
+    status, _, said = finish(recorder)
+    equal(status, 128 + signal.SIGTERM, "status of a command that SIGTERM killed")
+    contains(said, "(terminated)")
+    later = int(Profile(into / "out/family_rank00000.h5").end.max()) - asked
+    check(later > 200e6, f"the last call ended {later / 1e6:.0f} ms after what was to be ignored")
+
+
+def closed_terminal(into):
+    """sp-trace leads the session of a terminal that is closed (ssh -t): the kernel tells it alone, and it tells all
+    in the command's group."""
+    for name, command in (("family", [FAMILY, "sleep", "1500"]),
+                          ("sh", ["sh", "-c", f"trap : HUP; {FAMILY} sleep 1500; exit $?"])):
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execv(SP_TRACE, [SP_TRACE, "-o", str(into / name), "--", *command])
+        text = ""
+        while not re.search(r"\d\d calls", text):  # the line of progress
+            text += os.read(terminal, 65536).decode(errors="replace")
+        os.close(terminal)
+        _, status = os.waitpid(pid, 0)
+        equal(os.waitstatus_to_exitcode(status), 128 + signal.SIGHUP, f"status of a command that SIGHUP killed ({name})")
+        check(Profile(into / f"{name}/{name}_rank00000.h5").count().get("sleep", 0) > 5, "calls")
 
 
 def under_load(into):
@@ -236,4 +287,4 @@ def impossible(into):
         check(not (into / "out").exists(), "a directory was left behind")
 
 
-main(duration, control_c, terminated, stubborn, hung_up, under_load, no_samples, size, disk_use, disk_full, conversion_killed, impossible)
+main(duration, control_c, terminated, stubborn, hung_up, late_signal, ignored, closed_terminal, under_load, no_samples, size, disk_use, disk_full, conversion_killed, impossible)

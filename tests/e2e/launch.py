@@ -4,6 +4,7 @@
 runs as if untraced; what it says and how it ends goes through."""
 import os
 import pathlib
+import signal
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
@@ -167,11 +168,17 @@ def daemon(into):
 
 def surroundings(into):
     """A traced program cannot tell by what it was given: priority, signals, descriptors, limits …"""
-    plain = run([FAMILY, "surroundings"]).stdout
-    done = trace("-q", "-o", into / "out", "--", FAMILY, "surroundings")
-    equal(done.returncode, 0, "status")
-    a, b = plain.splitlines(), done.stdout.splitlines()
-    equal([x for x in b if x not in a], [x for x in a if x not in b], "lines that differ (traced, untraced)")
+    def odd():
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGTERM})
+
+    for name, given in (("plain", None), ("odd", odd)):
+        plain = run([FAMILY, "surroundings"], preexec_fn=given).stdout
+        done = trace("-q", "-o", into / name, "--", FAMILY, "surroundings", preexec_fn=given)
+        equal(done.returncode, 0, "status")
+        a, b = plain.splitlines(), done.stdout.splitlines()
+        equal([x for x in b if x not in a], [x for x in a if x not in b], "lines that differ (traced, untraced)")
 
 
 def few_files(into):
