@@ -113,6 +113,7 @@ static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 		sp_bpf_hint(r);
 		return r;
 	}
+	sp_bpf_set_next_base(b, 1);
 	return 0;
 }
 
@@ -226,6 +227,13 @@ int sp_bpf_add_target(struct sp_bpf *b, pid_t pid, bool hidden)
 		       : 0;
 }
 
+void sp_bpf_forget_target(struct sp_bpf *b, pid_t pid)
+{
+	__u32 key = (__u32)pid;
+
+	(void)bpf_map_delete_elem(bpf_map__fd(b->skel->maps.targets), &key);
+}
+
 static int iterate(struct sp_bpf *b, unsigned what)
 {
 	sp_cleanup(sp_closep) int fd = bpf_iter_create(bpf_link__fd(b->iter));
@@ -328,6 +336,11 @@ void sp_bpf_enable_regions(struct sp_bpf *b, bool on)
 
 	control->since_base = control->next_base;
 	__atomic_store_n(&control->since, on ? sp_now() : 0, __ATOMIC_SEQ_CST);
+}
+
+uint32_t sp_bpf_next_base(const struct sp_bpf *b)
+{
+	return b->skel->bss->control.next_base;
 }
 
 void sp_bpf_set_next_base(struct sp_bpf *b, uint32_t base)

@@ -61,6 +61,8 @@ int sp_bpf_set_site(struct sp_bpf *bpf, unsigned site, uint64_t hash, bool scope
 /* Threads of this thread group get lanes at the next sp_bpf_find_tasks(). @hidden: they are not
  * sampled until they exec. */
 int sp_bpf_add_target(struct sp_bpf *bpf, pid_t pid, bool hidden);
+/* Its number may be another process's from now on. */
+void sp_bpf_forget_target(struct sp_bpf *bpf, pid_t pid);
 int sp_bpf_find_tasks(struct sp_bpf *bpf);
 /* Lanes that have not ended. */
 int sp_bpf_live(const struct sp_bpf *bpf);
@@ -116,7 +118,9 @@ void sp_bpf_enable(struct sp_bpf *bpf);
 /* Regions are, of all images at once: those that are open now and end later begin now. So all that
  * runs is to be armed before. */
 void sp_bpf_enable_regions(struct sp_bpf *bpf, bool on);
-/* Images that will be armed have a base (SP_COOKIE_BASE()) of at least that. */
+/* Images that will be armed have a base (SP_COOKIE_BASE()) of at least that, 1 at first. The
+ * self-test's are images like others: no number of a site is given twice. */
+uint32_t sp_bpf_next_base(const struct sp_bpf *bpf);
 void sp_bpf_set_next_base(struct sp_bpf *bpf, uint32_t base);
 /* Ends all recording at once, then emits the calls that are still open. Sets the moment, ns. */
 int sp_bpf_stop(struct sp_bpf *bpf, uint64_t *ret_time);

@@ -129,7 +129,6 @@ static int find_all(struct findings *f, struct sp_bpf *bpf)
 	f->has[SP_FEATURE_MAP_FILES] = has_map_files();
 	f->has[SP_FEATURE_SHORT_SLICE] = sp_slice_is_known();
 	f->has[SP_FEATURE_KALLSYMS] = has_kallsyms();
-	sp_images_free(test.images);
 	return r;
 }
 

@@ -41,7 +41,6 @@ struct sp_images {
 	struct sp_elfscan *scan;
 	struct image *list;
 	size_t count, room, armed;
-	uint32_t next_site;
 	int arm_error, read_error; /* the last ones */
 	bool fast;
 };
@@ -56,8 +55,6 @@ int sp_images_new(struct sp_bpf *bpf, struct sp_recorder *recorder, struct sp_im
 		return -ENOMEM;
 	images->bpf = bpf;
 	images->recorder = recorder;
-	images->next_site = 1;
-	sp_bpf_set_next_base(bpf, images->next_site);
 	r = sp_elfscan_new(NULL, &images->scan, &err);
 	if (r < 0) {
 		sp_log_error("cannot find the helper that reads ELF files: %s", err.text);
@@ -121,17 +118,22 @@ static bool is_armed_below(const struct sp_images *images, const struct image *k
 }
 
 /* Gives the image's sites their numbers, in the kernel's table and in the events. */
-static int number_sites(struct sp_images *images, struct sp_image_found *f, uint32_t *ret_base)
+static int number_sites(struct sp_images *images, struct sp_image_found *f, uint32_t *ret_base,
+			uint32_t *ret_next)
 {
 	uint64_t range = f->first ? (f->last - f->first) / SP_DESCRIPTOR_BYTES + 1 : 0;
-	uint32_t base = images->next_site;
+	uint32_t base = sp_bpf_next_base(images->bpf);
+	int r = 0;
 
 	if (range > SP_ELF_LIMIT_SITES)
 		return -ERANGE;
+	if (range) /* where there is room for the last one, there is for all */
+		r = sp_bpf_set_site(images->bpf, base + (uint32_t)range - 1, 0, false);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < f->event_count; i++) {
 		struct sp_ev_site *site = (struct sp_ev_site *)f->events[i];
 		uint64_t distance;
-		int r;
 
 		if (site->head.type != SP_EV_site)
 			continue;
@@ -145,7 +147,7 @@ static int number_sites(struct sp_images *images, struct sp_image_found *f, uint
 			return r;
 	}
 	/* At least one, so that each image has a base of its own. */
-	images->next_site = base + (range ? (uint32_t)range : 1);
+	*ret_next = base + (range ? (uint32_t)range : 1);
 	*ret_base = base;
 	return 0;
 }
@@ -218,7 +220,7 @@ static int take_image(struct sp_images *images, struct sp_image_found *f, size_t
 {
 	const char *why = NULL, *path = file->path;
 	int fd = file->fd;
-	uint32_t base = 0;
+	uint32_t base, next;
 	int r = sp_elfscan_result(images->scan, index, &why);
 
 	if (r < 0 && r != -ENOEXEC)
@@ -233,10 +235,11 @@ static int take_image(struct sp_images *images, struct sp_image_found *f, size_t
 		sp_image_found_drop_probes(f);
 	}
 	if (f->probe_count) {
-		r = number_sites(images, f, &base);
-		if (r == 0)
+		r = number_sites(images, f, &base, &next);
+		if (r == 0) {
 			r = arm(images, f, fd, base, &key->armed);
-		sp_bpf_set_next_base(images->bpf, images->next_site);
+			sp_bpf_set_next_base(images->bpf, next);
+		}
 		if (r < 0) {
 			/* The self-test has its own words, and another place to try. */
 			if (images->recorder)

@@ -141,9 +141,11 @@ static void __attribute__((noreturn)) keep(int socket, int recorder)
 		int fds[FDS];
 		size_t count = take_order(socket, recorder, &o, fds);
 
-		if (o.count == 0)
+		if (o.count == 0) { /* nobody waits for that: it may take the kernel long */
 			disarm(&k, o.set);
-		else if (count < FDS) /* no descriptor was free for the rest */
+			continue;
+		}
+		if (count < FDS) /* no descriptor was free for the rest */
 			a.result = -EMFILE;
 		else
 			a.result = arm(&k, &o, fds);
@@ -238,14 +240,12 @@ static int await_answer(struct sp_keep *keep, struct answer *a)
 	}
 }
 
-static int give_order(struct sp_keep *keep, struct order *o, const int *fds)
+static int send_order(struct sp_keep *keep, struct order *o, const int *fds)
 {
 	union control control = {0};
 	struct iovec body = {o, sizeof(*o)};
 	struct msghdr m = {.msg_iov = &body, .msg_iovlen = 1};
 	struct cmsghdr *c;
-	struct answer a;
-	int r;
 
 	if (keep->socket < 0)
 		return -ESHUTDOWN;
@@ -261,8 +261,7 @@ static int give_order(struct sp_keep *keep, struct order *o, const int *fds)
 	while (sendmsg(keep->socket, &m, MSG_NOSIGNAL) < 0)
 		if (errno != EINTR)
 			return errno == EPIPE || errno == ECONNRESET ? -ESHUTDOWN : -errno;
-	r = await_answer(keep, &a);
-	return r < 0 ? r : a.result;
+	return 0;
 }
 
 int sp_keep_arm(struct sp_keep *keep, const struct sp_link_programs *programs, int file,
@@ -270,12 +269,17 @@ int sp_keep_arm(struct sp_keep *keep, const struct sp_link_programs *programs, i
 {
 	struct order o = {.set = ++keep->sets, .count = (uint32_t)count, .multi = programs->multi};
 	int fds[FDS] = {file, programs->begin, programs->end};
+	struct answer a;
 	int r;
 
 	if (count == 0 || count > SP_ELF_LIMIT_PROBES)
 		return -EINVAL;
 	memcpy(o.probes, probes, count * sizeof(probes[0]));
-	r = give_order(keep, &o, fds);
+	r = send_order(keep, &o, fds);
+	if (r == 0)
+		r = await_answer(keep, &a);
+	if (r == 0)
+		r = a.result;
 	if (r < 0)
 		return r;
 	*ret_set = o.set;
@@ -286,7 +290,7 @@ void sp_keep_disarm(struct sp_keep *keep, uint32_t set)
 {
 	struct order o = {.set = set};
 
-	(void)give_order(keep, &o, NULL); /* if it is dead, they are off */
+	(void)send_order(keep, &o, NULL); /* if it is dead, they are off */
 }
 
 /* A command that is forked and not yet exec'd has the socket, too, so closing it tells nobody. The

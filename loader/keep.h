@@ -29,7 +29,7 @@ int sp_keep_fd(const struct sp_keep *keep);
 /* As sp_links_make(), there. @ret_set names the links. -ESHUTDOWN: the keeper is dead. */
 int sp_keep_arm(struct sp_keep *keep, const struct sp_link_programs *programs, int file,
 		const struct sp_bpf_probe *probes, size_t count, uint32_t *ret_set);
-/* Takes some off, and returns when they are. */
+/* Takes some off, before it arms any others; does not wait for that. */
 void sp_keep_disarm(struct sp_keep *keep, uint32_t set);
 /* Takes all off, and returns when they are; after that there is no keeper. */
 void sp_keep_end(struct sp_keep *keep);

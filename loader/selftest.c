@@ -194,15 +194,16 @@ static int run_program(struct sp_bpf *bpf, int helper, struct outcome *o)
 	if (r == 0) {
 		r = read_all(out_read, text, sizeof(text), deadline);
 		ended = await_end(pid, r < 0 ? 0 : deadline, &status);
-		return judge_end(r < 0 ? r : ended, status, text, o);
+		r = judge_end(r < 0 ? r : ended, status, text, o);
+	} else {
+		sp_sandbox_wait(pid, true, &status);
 	}
-	sp_sandbox_wait(pid, true, &status);
+	sp_bpf_forget_target(bpf, pid);
 	return r;
 }
 
 /* One try, with the probes where @fast says. */
-static int attempt(struct sp_bpf *bpf, int helper, bool fast, struct outcome *o,
-		   struct sp_images **ret_images)
+static int attempt(struct sp_bpf *bpf, int helper, bool fast, struct outcome *o)
 {
 	struct sp_images_file file = {.path = HELPER};
 	struct sp_images *images = NULL;
@@ -244,12 +245,8 @@ static int attempt(struct sp_bpf *bpf, int helper, bool fast, struct outcome *o,
 	sp_rings_free(rings);
 	/* The calls may be more than a small ring takes: seen they were. */
 	o->recorded += (unsigned)sp_ledger_take(bpf, SP_LOSS_CALL_RING_FULL);
-	if (r < 0) {
-		sp_images_free(images);
-		return r;
-	}
-	*ret_images = images;
-	return 0;
+	sp_images_free(images);
+	return r;
 }
 
 static bool is_good(const struct outcome *o)
@@ -347,7 +344,7 @@ int sp_selftest_run(struct sp_bpf *bpf, bool try_fast, struct sp_selftest *ret_r
 	else if (!HAS_FAST_PLACE)
 		why_not = "this architecture has no faster way";
 	else
-		r = attempt(bpf, helper, true, &o, &result.images);
+		r = attempt(bpf, helper, true, &o);
 	if (!why_not && r == 0 && is_good(&o) && o.byte == PATCHED) {
 		result.fast = true;
 		take_page(o.page, result.trampoline);
@@ -356,13 +353,9 @@ int sp_selftest_run(struct sp_bpf *bpf, bool try_fast, struct sp_selftest *ret_r
 			snprintf(result.reason, sizeof(result.reason), "%s", why_not);
 		else
 			explain(result.reason, sizeof(result.reason), r, &o);
-		sp_images_free(result.images);
-		result.images = NULL;
-		r = attempt(bpf, helper, false, &o, &result.images);
-		if (r < 0 || !is_good(&o)) {
-			sp_images_free(result.images);
+		r = attempt(bpf, helper, false, &o);
+		if (r < 0 || !is_good(&o))
 			return give_up(r, &o);
-		}
 	}
 	result.pair_ns = o.pair_ns;
 	*ret_result = result;

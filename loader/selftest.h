@@ -16,19 +16,18 @@
 #include "loader/bpf.h"
 #include "loader/unwind_known.h"
 
-struct sp_images;
-
 /* How it comes out, one sentence each: proven; corrupts; refused; never fires; hangs or crashes the
  * program; fires now and then; harms a forked child; works, but is not patched to a call. */
 struct sp_selftest {
-	bool fast;		  /* put probes on the 5-byte nop */
-	double pair_ns;		  /* cost of a begin and its end, recorded, on this machine now */
-	char reason[160];	  /* why not fast, or "" */
+	bool fast;	  /* put probes on the 5-byte nop */
+	double pair_ns;	  /* cost of a begin and its end, recorded, on this machine now */
+	char reason[160]; /* why not fast, or "" */
 	uint8_t trampoline[SP_UNWIND_TRAMPOLINE_BYTES]; /* what patched probes call; 0: none are */
-	struct sp_images *images; /* still armed, since disarming is slow: free them at the end */
 };
 
-/* Takes about 50 ms. -errno, logged, if no place works: then nothing can be recorded. */
+/* Takes about 50 ms, and leaves nothing behind: another recorder that we record, and that tests
+ * itself, is to have its calls counted once. -errno, logged, if no place works: then nothing can be
+ * recorded. */
 int sp_selftest_run(struct sp_bpf *bpf, bool try_fast, struct sp_selftest *ret_result);
 
 #endif

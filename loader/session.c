@@ -274,7 +274,6 @@ static void close_session(struct sp_session *s)
 	sp_rings_free(s->rings);
 	sp_processes_free(s->processes);
 	sp_images_free(s->images);
-	sp_images_free(s->selftest.images);
 	sp_look_free(s->look);
 	sp_unwind_free(s->unwind);
 	sp_kallsyms_free(s->kallsyms);

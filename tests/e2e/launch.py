@@ -181,6 +181,19 @@ def surroundings(into):
         equal([x for x in b if x not in a], [x for x in a if x not in b], "lines that differ (traced, untraced)")
 
 
+@everywhere
+def nested(into):
+    """A recorder that is recorded: the regions of its self-test are taken for that, and count once."""
+    done = trace("-F", 0, "-o", into / "outer", "--", SP_TRACE, "-q", "-F", 0, "-o", into / "inner", "--", FAMILY, "exit", 0)
+    equal((done.returncode, lost(done.stderr)), (0, 0), "status and losses")
+    equal(Profile(into / "inner/family_rank00000.h5").count(), {"exit": 1}, "calls of the inner recording")
+    profile = Profile(into / "outer/sp-trace_rank00000.h5")
+    equal(set(profile.count()), {"selftest", "exit"}, "regions of the outer recording")
+    equal(profile.count().get("exit"), 1, "calls of the program")
+    if "armed late" not in text(profile.losses.get("cause", [])):
+        equal((text(profile.losses.get("cause", [])), set(profile.flags.tolist())), ([], {0}), "losses and flags")
+
+
 def few_files(into):
     """Where few open files are allowed, the recorder takes more, and the command does not see it."""
     done = run(["sh", "-c", 'ulimit -Sn 24; exec "$0" "$@"', SP_TRACE, "-q", "-o", into / "out", "--", "sh", "-c",
@@ -219,4 +232,4 @@ def refusals(into):
 
 
 main(first, loaded_late, status_and_streams, shells_and_words, fork, execute, execute_inside, threads, orphan,
-     daemon, surroundings, few_files, names, refusals)
+     daemon, surroundings, nested, few_files, names, refusals)
