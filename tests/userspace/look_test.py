@@ -231,6 +231,23 @@ def test_verify_good(report):
     check("void: has no file to verify" in report.said("verify", "void"), "an empty directory")
 
 
+def test_verify_stacks_without_copies(report):
+    """By tables, only stacks for which there was no table yet are copied: nothing to compare a table's with."""
+    schema = journal.Schema(report_schema(report))
+    for how in "eh", "fp", "leaf", "dwarf":
+        packer = journal.Packer(schema)
+        packer.pack("meta", tail=f"stacks\0{how}".encode())
+        packer.pack("process", process=1, pid=5, tail=b"demo\0demo\0\0")
+        packer.pack("task", lane=1, process=1, pid=5, tid=5, tail=b"demo")
+        packer.pack("sample", lane=1, time=1000, ip=0x401000, process=1, pid=5, tid=5,
+                    tail=struct.pack("<2Q", 0x401000, 0x402000))
+        packer.pack("stack_copy", lane=1, time=1000, words=1, registers=17, tail=bytes(8 * 18))
+        packer.pack("end", samples=1, tail=b"exited")
+        report.write("copies.spj", journal.MAGIC + journal.block(schema.text.encode(), 0, journal.SCHEMA) + packer.block(1))
+        done = report.run("verify", "--stacks", "copies.spj")
+        check((b"has no copies of stacks to compare with" in done.stderr) == (how != "dwarf"), f"{how}: {done}")
+
+
 def test_verify_continues(report):
     report.write("text", b"this is no profile")
     done = report.run("verify", "text", "demo/heat_rank00000.sps", "missing", "cuts.spj")
@@ -418,6 +435,7 @@ def main():
         test_hostile_names(report)
         test_verify_claims(report)
         test_verify_good(report)
+        test_verify_stacks_without_copies(report)
         test_verify_continues(report)
         test_verify_journals(report)
         test_verify_native(report)

@@ -224,11 +224,15 @@ int sp_stack_compare(struct sp_stack_compare *compare, const char *path, const c
 	sp_cleanup(sp_journal_freep) struct sp_journal *journal = NULL;
 	struct run run = {.compare = compare, .progress = progress, .context = context};
 	int r = sp_journal_open(path, &journal, error);
+	const char *mode;
 
 	if (r < 0)
 		return r;
 	r = read_tables(compare, journal);
-	if (r == 0 && !compare->recording->stack_copies)
+	mode = r == 0 ? sp_recording_meta(compare->recording, "stacks") : NULL;
+	/* The others copy stacks for which there was no table yet: no table's stack to compare. */
+	if (r == 0 &&
+	    ((mode && *mode && strcmp(mode, "dwarf")) || !compare->recording->stack_copies))
 		return sp_error_set(error, -ENODATA, 0,
 				    "has no copies of stacks to compare with: record with "
 				    "--stacks dwarf --keep-journal");

@@ -55,9 +55,9 @@ struct sp_stack_compare {
 	struct sp_unwind_dwarf *unwind;
 };
 
-/* Reads the journal twice. -errno with a sentence; a journal without stack copies is -ENODATA.
- * @progress (may be NULL) is told how many samples are done of how many; it may end it with
- * -EINTR. */
+/* Reads the journal twice. -errno with a sentence; a journal that was not recorded with
+ * --stacks dwarf, or has no copies, is -ENODATA. @progress (may be NULL) is told how many samples
+ * are done of how many; it may end it with -EINTR. */
 int sp_stack_compare(struct sp_stack_compare *compare, const char *path, const char *directory,
 		     int (*progress)(void *context, uint64_t done, uint64_t all), void *context,
 		     struct sp_error *error);
