@@ -109,24 +109,28 @@ class LineProfile(unittest.TestCase):
             answer[address] = (file, int(line))
         return answer
 
-    def record(self, name, program, samples):
-        """A recording with samples of (rank, region, address); its directory."""
+    def record(self, name, program, samples, second=None):
+        """A recording with samples of (rank, region, address); its directory. @second: rank 1's program."""
+        programs = program, second or program
         p = journal.Packer(self.schema)
         for key, value in {"program": "hot", "sample_hz": str(HZ), "start_ns": str(START),
                            "stop_ns": str(START + 10**9), "working_directory": self.sources}.items():
             p.pack("meta", tail=f"{key}\0{value}".encode())
-        p.pack("image", image=1, device=7, inode=5, elf_type=2, tail=f"{program}\0".encode())
-        p.pack("segment", image=1, address=0x400000, file_offset=0, file_size=1 << 20, flags=5)
+        for rank in range(1 + bool(second)):
+            p.pack("image", image=rank + 1, device=7, inode=rank + 5, elf_type=2,
+                   tail=f"{programs[rank]}\0".encode())
+            p.pack("segment", image=rank + 1, address=0x400000, file_offset=0, file_size=1 << 20, flags=5)
         for number, region in enumerate(("stencil", "in/out"), 1):
             p.pack("site", site=number, image=1, line=number, hash=number,
                    tail=f"{region}\0hot.c\0\0main".encode())
         for rank in range(2):
             p.pack("process", time=START, process=rank + 1, pid=rank + 10, rank=rank, size=2,
-                   tail=f"{program}\0hot\0PMIX_RANK\0job".encode())
+                   tail=f"{programs[rank]}\0hot\0PMIX_RANK\0job".encode())
             p.pack("task", lane=rank + 1, time=START, process=rank + 1, pid=rank + 10,
                    tid=rank + 10, tail=b"hot")
-            p.pack("map", time=START, start=0x400000, end=0x500000, device=7, inode=5,
-                   process=rank + 1, pid=rank + 10, tail=program.encode())
+            p.pack("map", time=START, start=0x400000, end=0x500000, device=7,
+                   inode=5 + (rank if second else 0), process=rank + 1, pid=rank + 10,
+                   tail=programs[rank].encode())
         for number, (rank, region, address) in enumerate(samples):
             p.pack("sample", lane=rank + 1, time=START + 1000 * number, ip=address,
                    number=0, site=region, process=rank + 1, pid=rank + 10, tid=rank + 10)
@@ -255,6 +259,18 @@ class LineProfile(unittest.TestCase):
         self.assertIn("note: sp-report lines has the", run(SP_REPORT, "export", "folded", directory).stderr)
         # What the file cannot tell is not made up: it was counted for the usual lines.
         self.assertFalse(answer("--innermost")["stored_lines"])
+
+    def test_program_gone_before(self):
+        """Where nothing was found when the recording was made, reports on stacks send nobody there."""
+        program = self.build("lost")
+        samples = [(n % 2, 1, a) for n, a in enumerate(self.addresses(program, "sweep"))]
+        os.unlink(program)
+        directory = self.record("too_late", program, samples, self.program)
+        self.assertTrue(self.records(self.files(directory)[1])[1])
+        self.assertFalse(json.loads(run(SP_REPORT, "lines", "--json", directory).stdout)["stored_lines"])
+        text = run(SP_REPORT, "tree", directory).stdout
+        self.assertIn(f"{program} cannot be read", text)
+        self.assertNotIn("sp-report lines has", text)
 
     def test_changed_source(self):
         """The text of a file that was changed after the build may be of other lines."""

@@ -79,9 +79,9 @@ int sp_sample_files_add(struct sp_sample_files *files, const char *path, struct 
 int sp_sample_files_read(struct sp_sample_files *files, const struct sp_sample_reader *reader,
 			 struct sp_error *error);
 
-/* Whether lines of all samples stand in the files, as they were found when these were made. False
- * where that cannot be read. */
-bool sp_sample_files_have_lines(const struct sp_sample_files *files);
+/* How many samples have a line that stands in the files, as it was found when these were made. 0
+ * where that cannot be read, or is not there for all samples. */
+uint64_t sp_sample_files_stored_lines(const struct sp_sample_files *files);
 
 bool sp_sample_files_wants(const struct sp_sample_files *files, uint32_t rank);
 

@@ -194,7 +194,7 @@ int sp_sample_files_read(struct sp_sample_files *files, const struct sp_sample_r
 	return 0;
 }
 
-bool sp_sample_files_have_lines(const struct sp_sample_files *files)
+uint64_t sp_sample_files_stored_lines(const struct sp_sample_files *files)
 {
 	uint64_t samples = 0, known = 0;
 
@@ -205,7 +205,7 @@ bool sp_sample_files_have_lines(const struct sp_sample_files *files)
 
 		if (sp_profile_open_guarded(files->paths[i], NULL, &profile, &error) < 0 ||
 		    sp_profile_extras(profile, &extras, &error) < 0)
-			return false;
+			return 0;
 		for (size_t k = 0; k < extras->n_line_profiles; k++) {
 			const struct sp_line_profile *lines = &extras->line_profiles[k];
 
@@ -219,5 +219,5 @@ bool sp_sample_files_have_lines(const struct sp_sample_files *files)
 			}
 		}
 	}
-	return known && samples == files->samples;
+	return samples == files->samples ? known : 0;
 }

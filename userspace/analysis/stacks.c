@@ -337,3 +337,32 @@ uint64_t sp_stacks_module_nameless(const struct sp_stacks *stacks, uint32_t modu
 {
 	return module < stacks->n_module_samples ? stacks->module_nameless[module] : 0;
 }
+
+static bool has_line(const struct sp_stack_place *place)
+{
+	for (uint32_t i = 0; i < place->n_frames; i++)
+		if (place->frames[i].line)
+			return true;
+	return false;
+}
+
+uint64_t sp_stacks_lineless(const struct sp_stacks *stacks)
+{
+	uint64_t samples = 0;
+
+	for (size_t i = 0; i < sp_stacks_n_rows(stacks); i++) {
+		const struct sp_stack_row *row = sp_stacks_row(stacks, i);
+		const struct sp_stack_place *place = NULL;
+		const uint32_t *callers;
+		unsigned end;
+		uint32_t n = sp_stacks_callers(stacks, row->callers, &callers, &end);
+
+		if (row->place != SP_STACKS_NONE)
+			place = sp_stacks_place(stacks, row->place);
+		for (uint32_t k = 0; place && place->kernel && k < n; k++)
+			place = sp_stacks_place(stacks, callers[k]);
+		if (!place || !has_line(place))
+			samples += row->samples;
+	}
+	return samples;
+}

@@ -116,5 +116,7 @@ uint64_t sp_stacks_ends(const struct sp_stacks *stacks, unsigned end);
 uint64_t sp_stacks_module_samples(const struct sp_stacks *stacks, uint32_t module);
 /* Of these, those with an address that has no name. */
 uint64_t sp_stacks_module_nameless(const struct sp_stacks *stacks, uint32_t module);
+/* Samples whose innermost function of the program has no line. */
+uint64_t sp_stacks_lineless(const struct sp_stacks *stacks);
 
 #endif

@@ -199,8 +199,10 @@ static void note_stacks(const struct sp_stacks_load *load, FILE *out)
 			       sp_show_count(left_out).text);
 }
 
-/* Names are looked up anew; lines were, too, when the recording was made, and are kept. */
-static void note_stored_lines(const struct sp_sample_modules_note *modules, FILE *out)
+/* Names are looked up anew; lines were, too, when the recording was made, and are kept. sp-report
+ * lines shows these where they are more than can be found now. */
+static void note_stored_lines(const struct sp_stacks_load *load,
+			      const struct sp_sample_modules_note *modules, FILE *out)
 {
 	for (uint32_t i = 0; i < sp_symbols_n_modules(modules->symbols); i++) {
 		const struct sp_symbols_module *module = sp_symbols_module(modules->symbols, i);
@@ -209,7 +211,9 @@ static void note_stored_lines(const struct sp_sample_modules_note *modules, FILE
 		     module->status != SP_SYMBOLS_MISSING) ||
 		    !sp_sample_module_samples(modules, i))
 			continue;
-		if (sp_sample_files_have_lines(modules->files))
+		if (sp_sample_files_stored_lines(modules->files) +
+			    sp_stacks_lineless(load->stacks) >
+		    modules->files->samples)
 			sp_sample_note(out, "sp-report lines has the functions and lines of these "
 					    "samples, without callers, as they were found when the "
 					    "recording was made");
@@ -234,7 +238,7 @@ void sp_stacks_load_notes(const struct sp_stacks_load *load, FILE *out)
 	sp_sample_note_other(out, &load->files, load->command);
 	note_stacks(load, out);
 	sp_sample_note_modules(out, &modules);
-	note_stored_lines(&modules, out);
+	note_stored_lines(load, &modules, out);
 }
 
 void sp_stacks_load_warn(const struct sp_stacks_load *load)
