@@ -186,12 +186,14 @@ struct choice {
 	struct sp_own *own;
 };
 
-static struct sp_frame choose_frame(const struct sp_symbol *symbol, const struct choice *choice)
+static struct sp_frame choose_frame(const struct sp_symbol *symbol,
+				    const struct sp_symbols_module *module,
+				    const struct choice *choice)
 {
 	struct sp_frame frame = sp_symbol_innermost(symbol);
 
 	if (choice->attribution == SP_LINES_OWN)
-		return sp_own_frame(choice->own, symbol);
+		return sp_own_frame(choice->own, symbol, module ? module->path : NULL);
 	while (choice->attribution == SP_LINES_OUTERMOST && sp_frame_leave(&frame))
 		;
 	return frame;
@@ -218,7 +220,7 @@ static struct sp_lines_row make_row(const struct sp_lines *lines, const struct p
 	const struct sp_symbols_module *module = sp_symbols_module(lines->symbols, place->module);
 	const struct sp_symbol *symbol =
 		sp_symbols_find(lines->symbols, place->module, hit->address);
-	const struct sp_frame frame = choose_frame(symbol, choice);
+	const struct sp_frame frame = choose_frame(symbol, module, choice);
 
 	return (struct sp_lines_row){
 		.function = frame.function,

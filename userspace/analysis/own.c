@@ -20,7 +20,7 @@ struct rule {
 struct sp_own {
 	struct rule *rules;
 	size_t n_rules, room;
-	struct sp_idmap known; /* by the text's address: 1 own, 0 not */
+	struct sp_idmap known; /* by the text's address and the kind of module: 1 own, 0 not */
 };
 
 int sp_own_new(struct sp_own **ret_own)
@@ -127,6 +127,20 @@ static bool is_of_system(const char *path)
 	return path[0] == '<' || path[0] == '?';
 }
 
+/* Code of distributions' libraries, whose paths of sources are those of the machine that built
+ * them. */
+static bool is_system_module(const char *module)
+{
+	static const char *const directories[] = {"/lib",	"/lib32",      "/lib64",
+						  "/libx32",	"/usr/lib",    "/usr/lib32",
+						  "/usr/lib64", "/usr/libx32", "/usr/libexec"};
+
+	for (size_t i = 0; i < sp_array_size(directories); i++)
+		if (is_in(module, directories[i], false))
+			return true;
+	return false;
+}
+
 /* How much of the path the rule is about, 0 if it does not fit. */
 static size_t fit(const struct rule *rule, const char *path)
 {
@@ -142,10 +156,10 @@ static size_t fit(const struct rule *rule, const char *path)
 	return 0;
 }
 
-static bool decide(const struct sp_own *own, const char *path)
+static bool decide(const struct sp_own *own, const char *path, bool in_system)
 {
 	size_t best = 0;
-	bool answer = !is_of_system(path);
+	bool answer = !in_system && !is_of_system(path);
 
 	for (size_t i = 0; i < own->n_rules; i++) {
 		size_t length = fit(&own->rules[i], path);
@@ -159,27 +173,28 @@ static bool decide(const struct sp_own *own, const char *path)
 }
 
 /* @file: a text of the symbols (known again by its address). */
-static bool is_own(struct sp_own *own, const char *file)
+static bool is_own(struct sp_own *own, const char *file, bool in_system)
 {
-	uint64_t key = (uint64_t)(uintptr_t)file;
+	uint64_t key = (uint64_t)(uintptr_t)file << 1 | in_system;
 	uint32_t known = sp_idmap_get(&own->known, key);
 	sp_cleanup(sp_freep) char *plain = NULL;
 
 	if (known != SP_IDMAP_NONE)
 		return known;
 	plain = sp_own_plain(file);
-	known = decide(own, plain ? plain : file);
+	known = decide(own, plain ? plain : file, in_system);
 	/* Without memory it is decided again the next time. */
 	sp_idmap_set(&own->known, key, known);
 	return known;
 }
 
-struct sp_frame sp_own_frame(struct sp_own *own, const struct sp_symbol *symbol)
+struct sp_frame sp_own_frame(struct sp_own *own, const struct sp_symbol *symbol, const char *module)
 {
 	struct sp_frame frame = sp_symbol_innermost(symbol);
+	bool in_system = module && is_system_module(module);
 
 	do {
-		if (frame.line && is_own(own, frame.file))
+		if (frame.line && is_own(own, frame.file, in_system))
 			break;
 	} while (sp_frame_leave(&frame));
 	return frame;

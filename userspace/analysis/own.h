@@ -10,7 +10,8 @@
  *	/usr/local/cuda…, /usr/src/debug, and vendors' trees in /opt (intel, nvidia, cray, rocm, …)
  *	anywhere in a directory lib/gcc, lib/clang, include/c++ or lib/rustlib
  *
- * and what compilers make up, which is in no file. Everything else is the user's own, headers too.
+ * and what compilers make up, which is in no file; and whatever the code of a library was made of
+ * that lies in /lib, /usr/lib and their like. Everything else is the user's own, headers too.
  * Directories can be named to be so or not; the longest that fits a file counts.
  */
 #ifndef SP_ANALYSIS_OWN_H
@@ -33,7 +34,9 @@ int sp_own_add(struct sp_own *own, const char *directory, bool is_own);
 /* The path without "//", "/./" and "/x/../", to free(); NULL without memory. */
 char *sp_own_plain(const char *path);
 
-/* The innermost of its frames with a line in an own file; the outermost where there is none. */
-struct sp_frame sp_own_frame(struct sp_own *own, const struct sp_symbol *symbol);
+/* The innermost of its frames with a line in an own file; the outermost where there is none.
+ * @module: path of the file that the code is in, NULL unknown. */
+struct sp_frame sp_own_frame(struct sp_own *own, const struct sp_symbol *symbol,
+			     const char *module);
 
 #endif

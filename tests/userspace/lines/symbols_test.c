@@ -4,6 +4,7 @@
  *ELF.
  *
  *	symbols_test messages
+ *	symbols_test own
  *	symbols_test hostile ELF_FILE SCRATCH_FILE ROUNDS [here]
  *	symbols_test again ELF_FILE
  *	symbols_test stuck ELF_FILE OTHER_ELF_FILE	reading the first one never ends
@@ -18,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "userspace/analysis/own.h"
 #include "userspace/analysis/symbol_worker.h"
 #include "userspace/analysis/symbols.h"
 #include "userspace/base/cleanup.h"
@@ -435,12 +437,52 @@ static void test_stuck(const char *stuck, const char *other)
 	look_up_stuck(stuck, other, 60, "Killed");
 }
 
+/* ---- whose code ---- */
+
+/* Distributions build in directories that say nothing. */
+static void test_own(void)
+{
+	static const struct {
+		const char *module;
+		bool is_own;
+	} modules[] = {
+		{NULL, true},
+		{"/lib/x86_64-linux-gnu/libm.so.6", false},
+		{"/usr/lib/x86_64-linux-gnu/libm.so.6", false},
+		{"/usr/lib64/libm.so.6", false},
+		{"/usr/libexec/heat", false},
+		{"/library/libm.so.6", true},
+		{"/usr/local/bin/heat", true},
+		{"/usr/local/lib/libheat.so", true},
+		{"/home/alice/lib/libheat.so", true},
+	};
+	struct sp_call outer = {.function = "cos", .raw = "cos"},
+		       inner = {.function = "hold",
+				.raw = "hold",
+				.call_file = "./math/../sysdeps/s_sin.c",
+				.call_line = 7,
+				.around = &outer};
+	struct sp_symbol symbol = {&inner, "./math/../sysdeps/fenv_private.h", 416, 2};
+	struct sp_own *own;
+
+	CHECK(sp_own_new(&own) == 0);
+	for (size_t i = 0; i < sp_array_size(modules); i++)
+		CHECK(sp_own_frame(own, &symbol, modules[i].module).line ==
+		      (modules[i].is_own ? 416u : 7u));
+	/* Who says otherwise is heard. */
+	CHECK(sp_own_add(own, "sysdeps", true) == 0);
+	CHECK(sp_own_frame(own, &symbol, modules[1].module).line == 416);
+	sp_own_free(own);
+}
+
 int main(int argc, char **argv)
 {
 	if (getenv("SP_TEST_SEED"))
 		random_state += strtoull(getenv("SP_TEST_SEED"), NULL, 10);
 	if (argc == 2 && !strcmp(argv[1], "messages"))
 		test_messages();
+	else if (argc == 2 && !strcmp(argv[1], "own"))
+		test_own();
 	else if (argc >= 5 && !strcmp(argv[1], "hostile"))
 		test_hostile(argv[2], argv[3], atoi(argv[4]), argc > 5);
 	else if (argc == 3 && !strcmp(argv[1], "again"))
