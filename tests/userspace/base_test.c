@@ -228,6 +228,22 @@ static void check_parse(unsigned flags, const char *const *words, const char *wa
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
+/* Columns, not bytes, come before the help. */
+static void test_cli_help(void)
+{
+	static const struct sp_option options[] = {{"pid", 'p', "PID[,PID…]", "attach"}, {0}};
+	static const struct sp_cli cli = {"test", "", "", NULL, options, 0};
+	sp_cleanup(sp_freep) char *text = NULL;
+	size_t size;
+	FILE *terminal = stdout;
+
+	stdout = open_memstream(&text, &size);
+	sp_cli_print_help(&cli);
+	fclose(stdout);
+	stdout = terminal;
+	CHECK(strstr(text, "\n  -p, --pid PID[,PID…]    attach\n"));
+}
+
 static void test_cli(void)
 {
 	check_parse(0, WORDS("-o", "d", "--json", "prog", "-v"), "o=d json 0 at 4");
@@ -257,6 +273,7 @@ int main(void)
 	test_table();
 	test_json();
 	test_maps();
+	test_cli_help();
 	test_cli();
 	return check_result();
 }

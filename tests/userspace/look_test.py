@@ -248,6 +248,12 @@ def test_verify_stacks_without_copies(report):
         check((b"has no copies of stacks to compare with" in done.stderr) == (how != "dwarf"), f"{how}: {done}")
 
 
+def test_summary_of_nothing(report):
+    report.make("empty")
+    told = report.text("summary", "empty")
+    check("no calls, 0 samples at 99 Hz\n" in told and ".h5" not in told, f"summary of nothing: {told}")
+
+
 def test_verify_continues(report):
     report.write("text", b"this is no profile")
     done = report.run("verify", "text", "demo/heat_rank00000.sps", "missing", "cuts.spj")
@@ -436,6 +442,7 @@ def main():
         test_verify_claims(report)
         test_verify_good(report)
         test_verify_stacks_without_copies(report)
+        test_summary_of_nothing(report)
         test_verify_continues(report)
         test_verify_journals(report)
         test_verify_native(report)

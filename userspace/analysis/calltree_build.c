@@ -106,10 +106,20 @@ static int enter_regions(struct sp_calltree *tree, struct path *path, uint32_t r
 	for (; regions != SP_STACKS_NONE && n < sp_array_size(chain); regions = around)
 		chain[n++] = sp_stacks_region_of(tree->stacks, regions, &around);
 	while (r == 0 && n-- > 0) {
+		struct sp_calltree_node *node = &tree->nodes[path->node];
+
+		if (tree->options.fold && node->kind == SP_CALLTREE_REGION &&
+		    node->function == chain[n]) {
+			if (++path->run > node->folded)
+				node->folded = path->run;
+			continue;
+		}
 		r = sp_calltree_descend(tree, &path->node, KEY_REGION, chain[n],
 					SP_CALLTREE_REGION);
 		path->depth++;
+		path->run = 0;
 	}
+	path->run = 0;
 	return r;
 }
 

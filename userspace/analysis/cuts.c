@@ -27,11 +27,11 @@ static const char *const reasons[SP_CUT_KINDS] = {
 	"ended when %s process executed another program",
 	"%s still open when the recording ended: cut there",
 	"ended when %s function was seen to have returned",
-	"began before the recording: cut there",
+	"began before the recording, or the fork of %s process: cut there",
 };
 static const char *const words[SP_CUT_KINDS][2] = {
 	{"it", "them"},	 {"its", "their"}, {"its", "their"},
-	{"was", "were"}, {"its", "their"}, {"", ""},
+	{"was", "were"}, {"its", "their"}, {"its", "their"},
 };
 
 const char *sp_cut_name(unsigned kind)

@@ -57,10 +57,11 @@ static void print_option(const struct sp_option *option)
 
 	if (!help)
 		return;
-	n = snprintf(left, sizeof(left), "  %c%c%s --%s%s%s", has_short(option) ? '-' : ' ',
-		     has_short(option) ? option->key : ' ', has_short(option) ? "," : " ",
-		     option->name, option->arg ? " " : "", option->arg ? option->arg : "");
+	snprintf(left, sizeof(left), "  %c%c%s --%s%s%s", has_short(option) ? '-' : ' ',
+		 has_short(option) ? option->key : ' ', has_short(option) ? "," : " ", option->name,
+		 option->arg ? " " : "", option->arg ? option->arg : "");
 	printf("%s", left);
+	n = (int)sp_text_width(left);
 	if (n > HELP_COLUMN - 2) {
 		printf("\n");
 		n = 0;

@@ -224,7 +224,8 @@ static void print_samples(const struct sp_given *input, const struct sp_info *re
 static void print_losses(const struct sp_info *rec)
 {
 	if (rec->lost)
-		sp_info_line("losses", "%s events, as told above", sp_show_count(rec->lost).text);
+		sp_info_line("losses", "%s event%s, as told above", sp_show_count(rec->lost).text,
+			     rec->lost == 1 ? "" : "s");
 	else
 		sp_info_line("losses", rec->losses_known ? "none" : "unknown");
 }

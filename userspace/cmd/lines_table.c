@@ -281,6 +281,11 @@ void sp_lines_note_modules(const struct sp_lines_view *view, FILE *out)
 		note_stored(&modules, out);
 	else
 		sp_sample_note_modules(out, &modules);
+	if (input->files.samples && !input->stored &&
+	    sp_lines_module_samples(input->lines, SP_LINES_NO_MODULE) == input->files.samples)
+		sp_sample_note(out, "no sample has an address in a file, so none has a line: was "
+				    "it recorded with --stacks none? --stacks leaf is enough for "
+				    "lines");
 }
 
 void sp_lines_note(const struct sp_lines_view *view, FILE *out)

@@ -52,14 +52,26 @@ static struct columns choose_columns(const struct sp_summary_view *view)
 	return columns;
 }
 
+static bool has_format(const struct sp_inputs *inputs, enum sp_format format)
+{
+	for (size_t i = 0; i < inputs->n; i++)
+		if (sp_profile_info(inputs->items[i].profile)->format == format)
+			return true;
+	return false;
+}
+
 static void print_heading(const struct sp_summary_view *view)
 {
 	const struct sp_summary *s = view->summary;
 
 	if (!s->ranks) {
-		/* .sps files: they have regions and samples, and nothing of calls. */
-		printf("samples alone (calls are in the .h5 files): %s",
-		       sp_show_count(s->samples).text);
+		/* .sps files have regions and samples, and nothing of calls. */
+		if (has_format(view->inputs, SP_FORMAT_SPS))
+			printf("samples alone (calls are in the .h5 files): %s",
+			       sp_show_count(s->samples).text);
+		else
+			printf("no calls, %s sample%s", sp_show_count(s->samples).text,
+			       s->samples == 1 ? "" : "s");
 		if (s->hz > 0)
 			printf(" at %" PRId64 " Hz", s->hz);
 		printf("\n\n");

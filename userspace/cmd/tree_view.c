@@ -127,8 +127,12 @@ static char *describe(const struct sp_tree_view *view, uint32_t number, const ch
 	if (node->kind == SP_CALLTREE_REGION) {
 		struct sp_missing missing = sp_sample_gaps_of(&view->load->files.gaps,
 							      sp_calltree_name(view->tree, number));
+		char nested[64] = "";
 
-		snprintf(note, sizeof(note), " (region%s%s)",
+		if (node->folded)
+			snprintf(nested, sizeof(nested), ", in itself up to %" PRIu32 " deep",
+				 node->folded + 1);
+		snprintf(note, sizeof(note), " (region%s%s%s)", nested,
 			 sp_missing_any(&missing) ? "; missing: " : "",
 			 sp_missing_tell(&missing).text);
 		*ret_note = note;

@@ -266,11 +266,13 @@ def test_regions(test):
     same(test.folded("-r", "(no region)", path), {"(no region);leaf": 1}, "-r (no region)")
     whole, tree = tree_of(test, "--by-region", path)
     same(tree[("step",)], (5, 0), "step")
-    same(tree[("step", "solve", "solve")], (2, 0), "a region within itself stays one of its own")
+    same(tree[("step", "solve")], (3, 0), "a region within itself is one")
+    same(tree[("step", "solve", "io", "leaf")], (1, 1), "what is in the inner one")
+    same("solve (region, in itself up to 2 deep)" in test.run("tree", "--by-region", path), True, "how deep")
     _, tree = tree_of(test, path)
     same(tree, {("leaf",): (10, 10)}, "over all regions")
     _, tree = tree_of(test, path, "--by-region", "--bottom-up")
-    same(tree[("step", "solve", "solve", "io", "leaf")], (1, 1), "bottom up, by region")
+    same(tree[("step", "solve", "io", "leaf")], (1, 1), "bottom up, by region")
     same("of these 5 (50.0 %) in solve" in test.run("tree", "-r", "solve", path), True, "heading")
     test.run("tree", "-r", "sovle", path, status=1)
     same('did you mean "solve"?' in test.errors, True, test.errors)
@@ -279,6 +281,15 @@ def test_regions(test):
     bare.lines = [line.replace(" 0 0", " 0 0") for line in recording.lines]
     same(test.folded(bare.write()), {"step;leaf": 1, "solve;leaf": 4, "io;leaf": 3, "idle;leaf": 1,
                                      "(no region);leaf": 1}, "calls without ids: the innermost region alone")
+
+
+def test_no_addresses(test):
+    """Samples without addresses."""
+    recording = test.recording("alone.h5")
+    recording.add("thread 1 0")
+    recording.sample([], ip=0, count=2)
+    path = recording.write()
+    same("note: no sample has an address in a file" in test.run("lines", path), True, "why there are no lines")
 
 
 def test_gaps(test):
