@@ -338,6 +338,11 @@ uint64_t sp_stacks_module_nameless(const struct sp_stacks *stacks, uint32_t modu
 	return module < stacks->n_module_samples ? stacks->module_nameless[module] : 0;
 }
 
+uint64_t sp_stacks_regions_cut(const struct sp_stacks *stacks)
+{
+	return stacks->regions_cut;
+}
+
 static bool has_line(const struct sp_stack_place *place)
 {
 	for (uint32_t i = 0; i < place->n_frames; i++)

@@ -112,6 +112,8 @@ const struct sp_stack_function *sp_stacks_function(const struct sp_stacks *stack
 bool sp_stacks_is_cut(unsigned end);
 /* Samples whose stacks end like this; of SP_STACKS_LEFT_OUT those beyond the limit. */
 uint64_t sp_stacks_ends(const struct sp_stacks *stacks, unsigned end);
+/* Samples with a call that is not in the file, so that the regions around theirs are not known. */
+uint64_t sp_stacks_regions_cut(const struct sp_stacks *stacks);
 /* Samples with an address in this module of the symbols. */
 uint64_t sp_stacks_module_samples(const struct sp_stacks *stacks, uint32_t module);
 /* Of these, those with an address that has no name. */

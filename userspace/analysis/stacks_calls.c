@@ -24,6 +24,7 @@ struct call {
 	uint32_t chain; /* SP_STACKS_NONE: not made yet */
 	uint16_t depth; /* where it is missing: the one that it must have */
 	bool found;
+	bool cut; /* it or one around it is not in the file */
 };
 
 struct rank {
@@ -263,6 +264,7 @@ static int make_chain(struct sp_stacks_calls *calls, struct rank *rank, uint32_t
 	uint32_t path[DEPTHS * 4];
 	size_t n = 0;
 	uint32_t chain = SP_STACKS_NONE;
+	bool cut;
 
 	while (index != SP_IDMAP_NONE && rank->calls[index].found && n < sp_array_size(path)) {
 		if (rank->calls[index].chain != SP_STACKS_NONE) {
@@ -274,6 +276,9 @@ static int make_chain(struct sp_stacks_calls *calls, struct rank *rank, uint32_t
 				? SP_IDMAP_NONE
 				: sp_idmap_get(&rank->by_id, (uint64_t)rank->calls[index].parent);
 	}
+	cut = index != SP_IDMAP_NONE && (!rank->calls[index].found || rank->calls[index].cut);
+	if (index != SP_IDMAP_NONE)
+		rank->calls[index].cut = cut;
 	while (n--) {
 		struct call *call = &rank->calls[path[n]];
 		int r = sp_stacks_add_regions(calls->stacks, chain, call->region, &chain);
@@ -281,8 +286,17 @@ static int make_chain(struct sp_stacks_calls *calls, struct rank *rank, uint32_t
 		if (r < 0)
 			return r;
 		call->chain = chain;
+		call->cut = cut;
 	}
 	return 0;
+}
+
+bool sp_stacks_calls_is_cut(const struct sp_stacks_calls *calls, uint32_t number, int64_t call_id)
+{
+	const struct rank *rank = calls && call_id >= 0 ? find_rank(calls, number) : NULL;
+	uint32_t index = rank ? sp_idmap_get(&rank->by_id, (uint64_t)call_id) : SP_IDMAP_NONE;
+
+	return index != SP_IDMAP_NONE && rank->calls[index].cut;
 }
 
 uint32_t sp_stacks_calls_find(const struct sp_stacks_calls *calls, uint32_t number, int64_t call_id)

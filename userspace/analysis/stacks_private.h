@@ -46,6 +46,7 @@ struct sp_stacks {
 	struct sp_pool *names; /* of regions */
 	struct sp_pool *texts; /* made here: names of kernel functions and of modules */
 
+	uint64_t regions_cut; /* samples */
 	struct sp_stacks_region_chain *region_chains;
 	size_t n_region_chains, region_chains_room;
 	struct sp_idmap region_chain_by_key; /* around << 32 | region */
@@ -153,5 +154,7 @@ int sp_stacks_calls_read(struct sp_stacks *stacks, const struct sp_sample_files 
 void sp_stacks_calls_free(struct sp_stacks_calls *calls);
 /* The chain of the call's region and those around it; SP_STACKS_NONE if the call is not known. */
 uint32_t sp_stacks_calls_find(const struct sp_stacks_calls *calls, uint32_t rank, int64_t call_id);
+/* Whether that chain lacks regions, since the call or one around it is not in the file. */
+bool sp_stacks_calls_is_cut(const struct sp_stacks_calls *calls, uint32_t rank, int64_t call_id);
 
 #endif

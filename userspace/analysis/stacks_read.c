@@ -181,6 +181,8 @@ static uint32_t regions_of(const struct reading *reading, const struct sp_sample
 	*ret_region = sample->region < 0 ? SP_STACKS_NONE : reading->regions[sample->region];
 	if (*ret_region == SP_STACKS_NONE)
 		return SP_STACKS_NONE;
+	reading->stacks->regions_cut +=
+		sp_stacks_calls_is_cut(reading->calls, sample->rank, sample->call_id);
 	return sp_stacks_calls_find(reading->calls, sample->rank, sample->call_id);
 }
 

@@ -127,6 +127,7 @@ int sp_stacks_load_tree(struct sp_stacks_load *load, struct sp_calltree_options 
 				say_unknown_region(load->stacks, load->regions[i]);
 			return -1;
 		}
+	load->by_region = options->regions || load->n_regions;
 	options->only = load->regions;
 	options->n_only = load->n_regions;
 	r = sp_calltree_new(load->stacks, options, &load->tree);
@@ -154,6 +155,17 @@ static uint64_t module_samples(const void *data, uint32_t module)
 static uint64_t module_nameless(const void *data, uint32_t module)
 {
 	return sp_stacks_module_nameless(data, module);
+}
+
+static void note_regions(const struct sp_stacks_load *load, FILE *out)
+{
+	uint64_t samples = sp_stacks_regions_cut(load->stacks);
+
+	if (samples && load->by_region)
+		sp_sample_note(out,
+			       "%s sample%s: the regions around theirs are not known, since calls "
+			       "were lost",
+			       sp_show_count(samples).text, samples == 1 ? "" : "s");
 }
 
 /* How many stacks lack callers, and the usual reason. */
@@ -236,6 +248,7 @@ void sp_stacks_load_notes(const struct sp_stacks_load *load, FILE *out)
 	sp_sample_note_losses(out, &load->files);
 	sp_sample_note_outside(out, &load->files);
 	sp_sample_note_other(out, &load->files, load->command);
+	note_regions(load, out);
 	note_stacks(load, out);
 	sp_sample_note_modules(out, &modules);
 	note_stored_lines(load, &modules, out);

@@ -30,6 +30,7 @@ struct sp_stacks_load {
 	struct sp_sample_files files;
 	struct sp_stacks *stacks;
 	struct sp_calltree *tree;
+	bool by_region; /* the tree depends on regions */
 };
 
 /* Reads the files and resolves their symbols. On failure says why and returns -1. */

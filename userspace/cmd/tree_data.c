@@ -34,6 +34,9 @@ static void write_facts(struct sp_json *json, const struct sp_tree_view *view)
 	if (files->hz > 0)
 		sp_json_signed(json, "hz", files->hz);
 	write_ends(json, view->load->stacks);
+	if (sp_stacks_regions_cut(view->load->stacks))
+		sp_json_unsigned(json, "samples_regions_lost",
+				 sp_stacks_regions_cut(view->load->stacks));
 	sp_json_text(json, "direction", view->bottom_up ? "bottom-up" : "top-down");
 }
 

@@ -264,6 +264,14 @@ def test_regions(test):
     same(test.folded("--rank", "1", path), {"solve;leaf": 1}, "--rank")
     same(test.folded("-r", "solve", path), {key: n for key, n in wanted.items() if "solve" in key}, "-r")
     same(test.folded("-r", "(no region)", path), {"(no region);leaf": 1}, "-r (no region)")
+    # Of the calls 9 and 77, those around them, or they themselves, were lost.
+    note = "note: 2 samples: the regions around theirs are not known, since calls were lost"
+    same(note in test.run("tree", "--by-region", path), True, "what was lost")
+    same(note in test.run("tree", path), False, "which does not matter without regions")
+    same(json.loads(test.run("tree", "--by-region", "--json", path))["samples_regions_lost"], 2, "JSON")
+    for form in "folded", "flamegraph":
+        test.run("export", form, "-o", os.path.join(test.work, "lost." + form), path)
+        same(note in test.errors, True, f"{form}: {test.errors}")
     whole, tree = tree_of(test, "--by-region", path)
     same(tree[("step",)], (5, 0), "step")
     same(tree[("step", "solve")], (3, 0), "a region within itself is one")
