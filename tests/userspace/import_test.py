@@ -246,6 +246,23 @@ def test_samples(report):
     report.expect(["import", "s/a_rank00000.sps", "s/b_rank00000.sps", "-o", "s/w.h5"], 1, err=["both hold rank 0"])
 
 
+def test_archive(report, maker):
+    """Copies of programs stay where they are, and it is said where; not where they are found."""
+    subprocess.run([maker, report.path("k/run.sp/journal.spj"), "stacks"], check=True)
+    report.expect(["recover", "-q", "--formats", "h5", "k/run.sp"], 0)
+    note = "note: the copies of the programs that ran stay in "
+    report.expect(["import", "k/run.sp", "-o", "k/none.h5"], 0, nothing=[note])
+    report.put("k/run.sp/archive/abcdef0123-app", b"")
+    os.makedirs(report.path("k/out/"), exist_ok=True)
+    said = report.expect(["import", "k/run.sp", "-o", "k/out/x.h5"], 0, err=[note]).stderr
+    check(said.count(note) == 1, f"said more than once: {said}")
+    report.expect(["import", "k/run.sp", "-o", "k/run.sp/inside.h5"], 0, nothing=[note])
+    # What it says helps.
+    command = said[said.index("ln -s"):].strip()
+    subprocess.run(command.split(), cwd=report.work, check=True)
+    report.expect(["import", "k/run.sp/stacks_rank00000.h5", "-o", "k/out/x.h5", "--force"], 0, nothing=[note])
+
+
 def test_recording(report, maker):
     """A recording's own directory always imports, whatever formats it holds."""
     formats = ["h5", "sps", "spt"]
@@ -498,6 +515,7 @@ def main():
     for test in (test_usage, test_outputs, test_find, test_conflicts, test_samples, test_export, test_metadata, test_run, test_lanes,
                  test_origin, test_many, test_interrupt):
         test(report)
+    test_archive(report, args.maker)
     test_recording(report, args.maker)
     test_jobs(report, args.maker)
     test_differences(report, args.maker)

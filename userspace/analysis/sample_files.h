@@ -97,4 +97,9 @@ int sp_sample_modules_read(struct sp_profile *profile, struct sp_symbols *symbol
 			   struct sp_sample_modules *ret_modules, struct sp_error *error);
 void sp_sample_modules_done(struct sp_sample_modules *modules);
 
+/* The copy of a module that the profile at @path says was archived, to free(); NULL: none is there.
+ * Copies lie in the recording's directory: the profile's own, or one around those of its job and of
+ * the processes without a rank. -ENOMEM. */
+int sp_sample_archived(const char *path, const char *archived, char **ret_copy);
+
 #endif

@@ -13,15 +13,13 @@
 #include "userspace/base/cleanup.h"
 #include "userspace/base/files.h"
 
-/* Copies lie in the recording's directory: the profile's own, or one around those of its job
- * and of the processes without a rank. */
-static int add_archived(struct sp_profile *profile, struct sp_symbols *symbols, uint32_t module,
-			const char *archived)
+int sp_sample_archived(const char *path, const char *archived, char **ret_copy)
 {
 	static const char *const places[] = {"", "../", "../../"};
-	const char *path = sp_profile_path(profile), *slash = strrchr(path, '/');
+	const char *slash = strrchr(path, '/');
 	int length = slash ? (int)(slash + 1 - path) : 0;
 
+	*ret_copy = NULL;
 	/* A profile is not to point to files elsewhere. */
 	if (!sp_path_stays_below(archived))
 		return 0;
@@ -32,10 +30,21 @@ static int add_archived(struct sp_profile *profile, struct sp_symbols *symbols, 
 			copy = NULL;
 			return -ENOMEM;
 		}
-		if (access(copy, R_OK) == 0)
-			return sp_symbols_add_copy(symbols, module, copy);
+		if (access(copy, R_OK) == 0) {
+			*ret_copy = sp_take(copy);
+			return 0;
+		}
 	}
 	return 0;
+}
+
+static int add_archived(struct sp_profile *profile, struct sp_symbols *symbols, uint32_t module,
+			const char *archived)
+{
+	sp_cleanup(sp_freep) char *copy = NULL;
+	int r = sp_sample_archived(sp_profile_path(profile), archived, &copy);
+
+	return copy ? sp_symbols_add_copy(symbols, module, copy) : r;
 }
 
 int sp_sample_modules_read(struct sp_profile *profile, struct sp_symbols *symbols,

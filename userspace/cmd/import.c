@@ -2,12 +2,14 @@
  *
  * import.c - sp-report import: the files of all ranks become one HDF5 profile.
  */
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "formats/h5_write.h"
+#include "userspace/analysis/sample_files.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/cli.h"
@@ -130,6 +132,50 @@ static void say_result(struct sp_convert *convert)
 		    sp_show_size((double)st.st_size).text);
 }
 
+/* The directory with the copies of a profile's programs, where they are there and not to be found
+ * from @output; to free(), else NULL. */
+static char *find_archive(struct sp_profile *profile, const char *output)
+{
+	const struct sp_module_row *modules;
+	size_t n;
+
+	if (sp_profile_modules(profile, &modules, &n, NULL) < 0)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		sp_cleanup(sp_freep) char *copy = NULL, *near = NULL;
+		const char *archived = modules[i].archived;
+
+		if (!archived || !*archived ||
+		    sp_sample_archived(sp_profile_path(profile), archived, &copy) < 0 ||
+		    sp_sample_archived(output, archived, &near) < 0 || !copy || near)
+			continue;
+		return realpath(dirname(copy), NULL);
+	}
+	return NULL;
+}
+
+/* sp-report looks for the copies beside the file, which they do not follow. */
+static void say_archives(struct sp_convert *convert)
+{
+	sp_cleanup(sp_freep) char *said = NULL, *output = strdup(convert->output);
+	const char *directory = output ? dirname(output) : ".";
+
+	for (size_t i = 0; i < convert->found.n_files; i++) {
+		const struct sp_found_file *file = &convert->found.files[i];
+		sp_cleanup(sp_freep) char *archive =
+			file->left_out ? NULL : find_archive(file->profile, convert->output);
+
+		if (!archive || (said && !strcmp(archive, said)))
+			continue;
+		sp_log_info("note: the copies of the programs that ran stay in %s; names come from "
+			    "them if %s lies beside that directory, or a link to it does: ln -s %s "
+			    "%s/",
+			    archive, sp_base_name(convert->output), archive, directory);
+		free(said);
+		said = sp_take(archive);
+	}
+}
+
 static int run(struct sp_convert *convert)
 {
 	sp_cleanup(sp_freep) char *name = NULL;
@@ -165,6 +211,7 @@ static int run(struct sp_convert *convert)
 	}
 	sp_log_status_clear();
 	say_result(convert);
+	say_archives(convert);
 	return 0;
 }
 
