@@ -166,8 +166,9 @@ def refused(into, sp_trace, *words, before=()):
 
 
 def no_fork(into):
-    """RLIMIT_NPROC, which does not hold for root, but for who the self-test's program becomes."""
-    refused(into, installation(into), "cannot fork: Resource temporarily unavailable", "a limit of processes is in force",
+    """RLIMIT_NPROC, which does not hold for root, but for who the self-test's program becomes, or the reader of ELF
+    files, if others run as that user."""
+    refused(into, installation(into), "Resource temporarily unavailable", "a limit of processes is in force",
             before=["prlimit", "--nproc=1"])
 
 
