@@ -17,7 +17,7 @@ need_tool("gcc", "unshare")
 PROGRAM = r"""
 #include <fcntl.h>
 #include <unistd.h>
-static char buffer[1 << 16];
+static char buffer[1 << 18];
 __attribute__((noinline)) static double own_work(double x) { for (int i = 0; i < 20000; i++) x = x * 0.5 + i; return x; }
 int main(void)
 {
@@ -40,7 +40,7 @@ def build(into, name="program"):
 
 def names(recording):
     """Functions of a recording's tree."""
-    done = run([SP_REPORT, "tree", recording])
+    done = run([SP_REPORT, "tree", "--min", 0, recording])
     equal(done.returncode, 0, f"status of tree: {done.stderr}")
     return done.stdout
 
@@ -64,7 +64,8 @@ def kernel(into):
     check(not missing, f"not in /proc/kallsyms: {missing}")
     frames = [frame for one in dump["samples"] for frame in one["stack"][:one["kernel_frames"]]]
     inside = sum(any(s["address"] < frame <= (s["end"] or s["address"] + 4096) for s in symbols) for frame in frames)
-    check(frames and inside > 0.98 * len(frames), f"{inside} of {len(frames)} kernel frames have a function")
+    # BPF programs of others may be gone by then.
+    check(len(frames) > 30 and inside > 0.95 * len(frames), f"{inside} of {len(frames)} kernel frames have a function")
     check(any(one["kernel_frames"] for one in dump["samples"]) and any(not one["kernel_frames"] for one in dump["samples"]),
           "the kernel was never interrupted, or always")
     contains(names(into / "out"), "[k]", "own_work")
