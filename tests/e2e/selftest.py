@@ -163,13 +163,14 @@ def refused(into, sp_trace, *words, before=()):
     check("on this kernel" not in done.stderr and "corrupts" not in done.stderr, f"the kernel is blamed: {done.stderr}")
     check(not (into / "started").exists(), "the command was started")
     check(not (into / "out").exists(), "a directory was left behind")
+    return done.stderr
 
 
 def no_fork(into):
     """RLIMIT_NPROC, which does not hold for root, but for who the self-test's program becomes, or the reader of ELF
     files, if others run as that user."""
-    refused(into, installation(into), "Resource temporarily unavailable", "a limit of processes is in force",
-            before=["prlimit", "--nproc=1"])
+    said = refused(into, installation(into), "a limit of processes is in force", before=["prlimit", "--nproc=1"])
+    check(any(f"cannot {what}: Resource temporarily unavailable" in said for what in ("fork", "execute it")), said)
 
 
 def starved(into):
