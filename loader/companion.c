@@ -8,9 +8,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* First out of the way of each other, then to their places. */
@@ -61,4 +63,59 @@ int sp_companion_start(const struct sp_companion *companion, pid_t *ret_pid, int
 	*ret_pid = pid;
 	*ret_socket = pair[0];
 	return 0;
+}
+
+/* What goes beside a message. */
+union control {
+	char space[CMSG_SPACE(SP_COMPANION_MOST_FDS * sizeof(int))];
+	struct cmsghdr align;
+};
+
+int sp_companion_send(int socket, const void *bytes, size_t n, const int *fds, size_t n_fds,
+		      int flags)
+{
+	union control control = {0};
+	struct iovec body = {(void *)bytes, n};
+	struct msghdr m = {.msg_iov = &body, .msg_iovlen = 1};
+
+	if (n_fds) {
+		struct cmsghdr *c;
+
+		m.msg_control = control.space;
+		m.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+		c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
+	}
+	while (sendmsg(socket, &m, flags | MSG_NOSIGNAL) < 0)
+		if (errno != EINTR)
+			return errno == EPIPE || errno == ECONNRESET ? -ESHUTDOWN : -errno;
+	return 0;
+}
+
+int sp_companion_receive(int socket, void *bytes, size_t n, int *fds, size_t most, int flags)
+{
+	union control control = {0};
+	struct iovec body = {bytes, n};
+	struct msghdr m = {.msg_iov = &body,
+			   .msg_iovlen = 1,
+			   .msg_control = control.space,
+			   .msg_controllen = most ? CMSG_LEN(most * sizeof(int)) : 0};
+	ssize_t got = recvmsg(socket, &m, flags | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = got > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	size_t held;
+
+	if (got == 0 || (got < 0 && errno == ECONNRESET))
+		return -ESHUTDOWN;
+	if (got < 0)
+		return errno == EINTR ? -EAGAIN : -errno;
+	if (got != (ssize_t)n)
+		return -EPROTO;
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+		return 0;
+	held = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	memcpy(fds, CMSG_DATA(c), held * sizeof(int));
+	return (int)held;
 }

@@ -25,4 +25,14 @@ struct sp_companion {
  * *@ret_socket takes messages. -errno without a process. */
 int sp_companion_start(const struct sp_companion *companion, pid_t *ret_pid, int *ret_socket);
 
+/* Both, for either side. @flags: MSG_DONTWAIT or 0. At most SP_COMPANION_MOST_FDS descriptors. */
+
+/* One message, with descriptors beside it. -ESHUTDOWN: nobody is there to take it; or -errno. */
+int sp_companion_send(int socket, const void *bytes, size_t n, const int *fds, size_t n_fds,
+		      int flags);
+/* The next message, of just @n bytes. How many descriptors came beside it, of @most at the most:
+ * fewer where no more was free. -EAGAIN: nothing is there yet; -ESHUTDOWN: nothing will be; or
+ * -errno. */
+int sp_companion_receive(int socket, void *bytes, size_t n, int *fds, size_t most, int flags);
+
 #endif

@@ -2,10 +2,10 @@
  *
  * hold.c - the doorkeeper.
  *
- * It runs only what is in this file. Invariant: an event is answered at once, or PATIENCE_MS after
- * its question was sent, or MOST_MS after it came; while one waits, others are still answered (the
- * recorder may have to exec a helper before it can say something). A recorder that let DEAF_AFTER
- * questions in a row go unanswered is not waited for until it answers.
+ * It runs only what is in this file and in companion.c. Invariant: an event is answered at once, or
+ * PATIENCE_MS after its question was sent, or MOST_MS after it came; while one waits, others are
+ * still answered (the recorder may have to exec a helper before it can say something). A recorder
+ * that let DEAF_AFTER questions in a row go unanswered is not waited for until it answers.
  */
 #include "loader/hold.h"
 
@@ -108,22 +108,8 @@ static bool is_recorded(const struct doorkeeper *d, pid_t pid)
 static bool send_question(struct doorkeeper *d, pid_t pid, int file)
 {
 	struct question q = {.number = ++d->number, .pid = pid, .deadline = d->deadline};
-	union {
-		char space[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec body = {&q, sizeof(q)};
-	struct msghdr m = {.msg_iov = &body,
-			   .msg_iovlen = 1,
-			   .msg_control = control.space,
-			   .msg_controllen = sizeof(control.space)};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &file, sizeof(int));
-	return sendmsg(d->socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(q);
+	return sp_companion_send(d->socket, &q, sizeof(q), &file, 1, MSG_DONTWAIT) == 0;
 }
 
 static int64_t now_ms(void)
@@ -303,31 +289,17 @@ static void end_hold(struct sp_hold *hold)
 int sp_hold_next(struct sp_hold *hold, pid_t *ret_pid, int *ret_fd, uint64_t *ret_until)
 {
 	struct question q;
-	union {
-		char space[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec body = {&q, sizeof(q)};
-	struct msghdr m = {.msg_iov = &body,
-			   .msg_iovlen = 1,
-			   .msg_control = control.space,
-			   .msg_controllen = sizeof(control.space)};
-	struct cmsghdr *c;
-	ssize_t n;
+	int n;
 
 	if (hold->socket < 0)
 		return 0;
-	n = recvmsg(hold->socket, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	if (n == 0 || (n < 0 && errno == ECONNRESET)) {
+	n = sp_companion_receive(hold->socket, &q, sizeof(q), ret_fd, 1, MSG_DONTWAIT);
+	if (n == -ESHUTDOWN) {
 		end_hold(hold);
-		return -ESHUTDOWN;
+		return n;
 	}
-	if (n != sizeof(q))
+	if (n != 1)
 		return 0;
-	c = CMSG_FIRSTHDR(&m);
-	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
-		return 0;
-	memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
 	*ret_pid = q.pid;
 	*ret_until = sp_now() + (uint64_t)((q.deadline - now_ms()) * 1000000);
 	hold->question = q.number;

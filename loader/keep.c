@@ -2,9 +2,9 @@
  *
  * keep.c - the keeper.
  *
- * It runs only what is in this file and in links.c. Invariant: nobody else ever has a descriptor of
- * a link. It ends when the other side of the socket is shut, or the recorder dead (what that has
- * forked may have the socket for a while longer), and its end closes all links.
+ * It runs only what is in this file, in links.c and in companion.c. Invariant: nobody else ever has
+ * a descriptor of a link. It ends when the other side of the socket is shut, or the recorder dead
+ * (what that has forked may have the socket for a while longer), and its end closes all links.
  */
 #include "loader/keep.h"
 
@@ -40,11 +40,6 @@ struct order {
 
 struct answer {
 	int32_t result;
-};
-
-union control {
-	char space[CMSG_SPACE(FDS * sizeof(int))];
-	struct cmsghdr align;
 };
 
 struct sp_keep {
@@ -104,31 +99,18 @@ static int arm(struct keeper *k, const struct order *o, const int *fds)
 
 /* The next order, and what came beside it. By its own end alone does the keeper close links in a
  * way that no kill can disturb, so it leaves as soon as there will be no more orders. */
-static size_t take_order(int socket, int recorder, struct order *o, int *fds)
+static int take_order(int socket, int recorder, struct order *o, int *fds)
 {
 	struct pollfd p[] = {{.fd = socket, .events = POLLIN}, {.fd = recorder, .events = POLLIN}};
-	union control control = {0};
-	struct iovec body = {o, sizeof(*o)};
-	struct msghdr m = {.msg_iov = &body,
-			   .msg_iovlen = 1,
-			   .msg_control = control.space,
-			   .msg_controllen = sizeof(control.space)};
-	struct cmsghdr *c;
-	size_t bytes;
-	ssize_t n;
+	int n;
 
 	while (poll(p, 2, -1) < 0)
 		if (errno != EINTR)
 			_exit(1);
-	n = p[1].revents ? 0 : recvmsg(socket, &m, MSG_CMSG_CLOEXEC);
-	if (n != sizeof(*o))
+	n = p[1].revents ? -ESHUTDOWN : sp_companion_receive(socket, o, sizeof(*o), fds, FDS, 0);
+	if (n < 0)
 		_exit(0);
-	c = CMSG_FIRSTHDR(&m);
-	if (!c || c->cmsg_type != SCM_RIGHTS)
-		return 0;
-	bytes = c->cmsg_len - CMSG_LEN(0);
-	memcpy(fds, CMSG_DATA(c), bytes);
-	return bytes / sizeof(int);
+	return n;
 }
 
 static void __attribute__((noreturn)) keep(int socket, int recorder)
@@ -139,7 +121,7 @@ static void __attribute__((noreturn)) keep(int socket, int recorder)
 	for (;;) {
 		struct answer a = {0};
 		int fds[FDS];
-		size_t count = take_order(socket, recorder, &o, fds);
+		int count = take_order(socket, recorder, &o, fds);
 
 		if (o.count == 0) { /* nobody waits for that: it may take the kernel long */
 			disarm(&k, o.set);
@@ -149,7 +131,7 @@ static void __attribute__((noreturn)) keep(int socket, int recorder)
 			a.result = -EMFILE;
 		else
 			a.result = arm(&k, &o, fds);
-		for (size_t i = 0; i < count; i++)
+		for (int i = 0; i < count; i++)
 			close(fds[i]);
 		(void)send(socket, &a, sizeof(a), MSG_NOSIGNAL);
 	}
@@ -240,28 +222,11 @@ static int await_answer(struct sp_keep *keep, struct answer *a)
 	}
 }
 
-static int send_order(struct sp_keep *keep, struct order *o, const int *fds)
+static int send_order(struct sp_keep *keep, const struct order *o, const int *fds, size_t n_fds)
 {
-	union control control = {0};
-	struct iovec body = {o, sizeof(*o)};
-	struct msghdr m = {.msg_iov = &body, .msg_iovlen = 1};
-	struct cmsghdr *c;
-
 	if (keep->socket < 0)
 		return -ESHUTDOWN;
-	if (fds) {
-		m.msg_control = control.space;
-		m.msg_controllen = sizeof(control.space);
-		c = CMSG_FIRSTHDR(&m);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(FDS * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, FDS * sizeof(int));
-	}
-	while (sendmsg(keep->socket, &m, MSG_NOSIGNAL) < 0)
-		if (errno != EINTR)
-			return errno == EPIPE || errno == ECONNRESET ? -ESHUTDOWN : -errno;
-	return 0;
+	return sp_companion_send(keep->socket, o, sizeof(*o), fds, n_fds, 0);
 }
 
 int sp_keep_arm(struct sp_keep *keep, const struct sp_link_programs *programs, int file,
@@ -275,7 +240,7 @@ int sp_keep_arm(struct sp_keep *keep, const struct sp_link_programs *programs, i
 	if (count == 0 || count > SP_ELF_LIMIT_PROBES)
 		return -EINVAL;
 	memcpy(o.probes, probes, count * sizeof(probes[0]));
-	r = send_order(keep, &o, fds);
+	r = send_order(keep, &o, fds, FDS);
 	if (r == 0)
 		r = await_answer(keep, &a);
 	if (r == 0)
@@ -290,7 +255,7 @@ void sp_keep_disarm(struct sp_keep *keep, uint32_t set)
 {
 	struct order o = {.set = set};
 
-	(void)send_order(keep, &o, NULL); /* if it is dead, they are off */
+	(void)send_order(keep, &o, NULL, 0); /* if it is dead, they are off */
 }
 
 /* A command that is forked and not yet exec'd has the socket, too, so closing it tells nobody. The
