@@ -46,11 +46,6 @@ void sp_archive_hurry(struct sp_archive *archive, unsigned patience_ms);
 int sp_archive_add(struct sp_archive *archive, int fd, const char *path, const char *build_id,
 		   uint32_t image, const struct sp_user *user);
 
-/* Whether a copy of a file may be made: 0 or -errno; and whether it is for root's eyes alone. May
- * wait for ever. */
-int sp_archive_judge(const struct sp_identity *identity, int fd, const char *path,
-		     const struct sp_user *user, bool *ret_private);
-
 struct sp_archive_ops {
 	/* Told of each file: @path is relative to the recording's directory, "" if it was not
 	 * copied, which @error (-errno) and @why (a sentence) say. @name is the file's own path. */

@@ -11,26 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sendfile.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "loader/archive_judge.h"
 #include "userspace/base/cleanup.h"
 
 #define STEP (8u << 20) /* bytes between two questions whether to go on */
 #define NAME_MOST 100
 #define ID_MOST 64
-
-int sp_archive_may_read(int fd)
-{
-#ifdef SYS_faccessat2
-	if (syscall(SYS_faccessat2, fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS) == 0)
-		return 0;
-	return -errno;
-#else
-	(void)fd;
-	return -ENOSYS;
-#endif
-}
 
 /* ---- names ---- */
 

@@ -24,10 +24,6 @@ struct sp_archive_held {
 	char *path, *build_id;
 };
 
-/* Whether who we are may read it: 0 or -errno. The kernel looks at the file alone, not at the way to
- * it, which in a container is not the user's either. */
-int sp_archive_may_read(int fd);
-
 /* Asked before each 8 MiB: 0 to go on, -errno to stop. The file has the name by then. */
 typedef int (*sp_archive_step)(void *arg, const char *name);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * bpf.c - loading, attaching and controlling the BPF programs. What needs no skeleton stands in
- * bpf_arm.c and keep.c (probes), bpf_maps.c (shared memory) and bpf_unwind.c (tables).
+ * bpf_arm.c and keep.c (probes), bpf_log.c (words), bpf_maps.c (shared memory) and bpf_unwind.c
+ * (tables).
  */
 #include "loader/bpf.h"
 
@@ -18,6 +19,7 @@
 
 #include "formats/wire.h"
 #include "loader/bpf_arm.h"
+#include "loader/bpf_log.h"
 #include "loader/bpf_maps.h"
 #include "loader/bpf_unwind.h"
 #include "loader/clock.h"
@@ -37,34 +39,6 @@ struct sp_bpf {
 	struct sp_bpf_tables tables;
 	bool has_tables;
 };
-
-static int on_libbpf_message(enum libbpf_print_level level, const char *format, va_list args)
-{
-	char *text = NULL, *state = NULL;
-
-	if (level == LIBBPF_DEBUG || sp_log_level() < SP_LOG_VERBOSE ||
-	    vasprintf(&text, format, args) < 0)
-		return 0;
-	for (char *line = strtok_r(text, "\n", &state); line; line = strtok_r(NULL, "\n", &state))
-		sp_log_verbose("%s", line);
-	free(text);
-	return 0;
-}
-
-void sp_bpf_hint(int error)
-{
-	if (error == -EMFILE || error == -ENFILE)
-		sp_log_hint("raise the limit of open files: ulimit -n 65536");
-	else if (error == -EAGAIN)
-		sp_log_hint(
-			"a limit of processes is in force: a control group's pids.max, or ulimit "
-			"-u");
-	else if (error == -ENOMEM)
-		sp_log_hint("a limit of memory may be in force (a container's, a control group's); "
-			    "--ring-size 256K needs less");
-	else
-		sp_log_hint("-v shows the kernel's own words");
-}
 
 static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 {
@@ -125,7 +99,7 @@ int sp_bpf_new(const struct sp_bpf_options *options, struct sp_bpf **ret_bpf)
 	if (!b)
 		return r;
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
-	libbpf_set_print(on_libbpf_message);
+	sp_bpf_log_start();
 	r = sp_keep_start(&b->keep);
 	if (r < 0) {
 		sp_log_error("cannot start the process that keeps the probes: %s", strerror(-r));

@@ -32,9 +32,6 @@ struct sp_bpf_options {
 	size_t copy_bytes; /* of the user stack, where it is copied; 0: SP_COPY_DEFAULT */
 };
 
-/* Logs the remedy for what the kernel refused. */
-void sp_bpf_hint(int error);
-
 /* Loads programs and maps; nothing is attached yet. */
 int sp_bpf_new(const struct sp_bpf_options *options, struct sp_bpf **ret_bpf);
 /* Follows fork, exec and exit from now on. */

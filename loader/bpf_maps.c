@@ -14,6 +14,7 @@
 #include <bpf/libbpf.h>
 
 #include "formats/wire.h"
+#include "loader/bpf_log.h"
 #include "userspace/base/log.h"
 
 #define SLOT 64ull /* bytes of a call in its queue */

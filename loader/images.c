@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "loader/archive.h"
+#include "loader/bpf_log.h"
 #include "loader/elf_limits.h"
 #include "loader/elfscan.h"
 #include "loader/filekey.h"

@@ -16,7 +16,7 @@
 
 #include "bpf/config.h"
 #include "formats/wire.h"
-#include "loader/archive.h"
+#include "loader/archive_judge.h"
 #include "loader/command.h"
 #include "loader/companion.h"
 #include "loader/hold.h"

@@ -11,19 +11,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
-#include "loader/filekey.h"
 #include "loader/look.h"
+#include "loader/mappings.h"
 #include "loader/procinfo.h"
 #include "loader/procmaps.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/log.h"
 
 #define BUCKETS 1024
-#define BATCH 64 /* files scanned together */
 
 struct waiting {
 	struct waiting *next;
@@ -44,18 +41,12 @@ struct process {
 
 struct sp_processes {
 	struct sp_recorder *recorder;
-	struct sp_images *images;
 	struct sp_unwind *unwind;
 	struct sp_look *look;
+	struct sp_mappings *mappings;
 	size_t ended;
 	pid_t hidden;
 	struct process *buckets[BUCKETS];
-	struct sp_images_file files[BATCH];
-	char *paths[BATCH]; /* of these */
-	uint64_t since[BATCH];
-	struct sp_user users[BATCH];
-	size_t batch;
-	struct sp_look_file found; /* the last one */
 };
 
 int sp_processes_new(struct sp_recorder *recorder, struct sp_images *images,
@@ -63,11 +54,16 @@ int sp_processes_new(struct sp_recorder *recorder, struct sp_images *images,
 		     struct sp_processes **ret_processes)
 {
 	struct sp_processes *p = calloc(1, sizeof(*p));
+	int r;
 
 	if (!p)
 		return -ENOMEM;
+	r = sp_mappings_new(recorder, images, unwind, look, &p->mappings);
+	if (r < 0) {
+		free(p);
+		return r;
+	}
 	p->recorder = recorder;
-	p->images = images;
 	p->unwind = unwind;
 	p->look = look;
 	*ret_processes = p;
@@ -81,110 +77,6 @@ static struct process **find(struct sp_processes *p, pid_t pid)
 	while (*at && (*at)->pid != pid)
 		at = &(*at)->next;
 	return at;
-}
-
-static int scan_batch(struct sp_processes *p)
-{
-	size_t count = p->batch;
-	int r;
-
-	if (!count)
-		return 0;
-	p->batch = 0;
-	r = sp_images_add(p->images, p->files, p->since, p->users, count);
-	for (size_t i = 0; i < count; i++)
-		free(p->paths[i]);
-	return r;
-}
-
-/* It is in no image, so its regions are missing from when it was mapped, or from now on. */
-static void say_no_answer(struct sp_processes *p, const struct sp_mapping *m, bool first,
-			  bool found)
-{
-	if (first)
-		sp_log_warning("%s: its file system does not answer: regions in it, and in "
-			       "whatever else is mapped from there, are not recorded, and have no "
-			       "names",
-			       m->path);
-	sp_recorder_lost_since(p->recorder, SP_LOSS_ARMED_LATE, -1, found ? sp_now() : m->time);
-}
-
-/* The file behind a mapping, while its process lives; later by its path, if it is still that file.
- * @found: as below. */
-static int open_mapped(struct sp_processes *p, const struct sp_mapping *m, bool found)
-{
-	struct sp_procmap map = {.start = m->start,
-				 .end = m->end,
-				 .offset = m->file_offset,
-				 .inode = m->inode,
-				 .major = major(m->device),
-				 .minor = minor(m->device),
-				 .flags = SP_MAP_EXEC,
-				 .path = m->path};
-	int r = sp_look_map(p->look, m->pid, &map, &p->found);
-
-	if (r == -ETIMEDOUT || r == -EHOSTDOWN)
-		say_no_answer(p, m, r == -ETIMEDOUT, found);
-	return r;
-}
-
-/* @found: it was there before the recording, so what it did before is nobody's loss. */
-static void add_map(struct sp_processes *p, const struct sp_mapping *m, uint32_t number, bool found)
-{
-	struct sp_ev_map ev = {
-		.head = {.type = SP_EV_map},
-		.time = m->time,
-		.start = m->start,
-		.end = m->end,
-		.file_offset = m->file_offset,
-		.device = m->device,
-		.inode = m->inode,
-		.process = number,
-		.pid = (uint32_t)m->pid,
-	};
-	struct stat st;
-	int r = m->inode ? open_mapped(p, m, found) : -ENOENT;
-	bool is_open = r == 0;
-	int fd = is_open ? p->found.fd : -1;
-	const char *path = is_open ? p->found.path : m->path;
-
-	if (r == -ETIMEDOUT || r == -EHOSTDOWN)
-		ev.head.flags = SP_MAP_NO_ANSWER;
-	/* On some file systems (overlayfs, btrfs) the mapping's numbers are not those of stat(2).
-	 */
-	if (fd >= 0 && sp_filekey_stat(fd, &st) == 0) {
-		ev.device = st.st_dev;
-		ev.inode = st.st_ino;
-	}
-	sp_recorder_add_text(p->recorder, &ev.head, path, NULL);
-	if (p->unwind)
-		sp_unwind_map(p->unwind, number,
-			      &(struct sp_unwind_map){
-				      .time = m->time,
-				      .start = m->start,
-				      .end = m->end,
-				      .file_offset = m->file_offset,
-				      .fd = fd,
-				      .system = is_open ? p->found.system : 0,
-				      .is_file = m->inode,
-				      .path = m->path,
-			      });
-	if (fd < 0)
-		return;
-	if (p->batch == BATCH)
-		(void)scan_batch(p);
-	p->paths[p->batch] = strdup(path);
-	p->files[p->batch] = (struct sp_images_file){.fd = fd,
-						     .system = p->found.system,
-						     .place = p->found.place,
-						     .path = p->paths[p->batch]};
-	p->since[p->batch] = found ? 0 : m->time;
-	if (sp_images_has_archive(p->images))
-		sp_procinfo_user(m->pid, &p->users[p->batch]);
-	if (p->paths[p->batch])
-		p->batch++;
-	else
-		close(fd);
 }
 
 void sp_processes_map(struct sp_processes *p, const struct sp_mapping *m)
@@ -209,7 +101,7 @@ void sp_processes_map(struct sp_processes *p, const struct sp_mapping *m)
 			 ? process->number
 			 : process->before;
 	if (number)
-		add_map(p, m, number, false);
+		sp_mappings_add(p->mappings, m, number, false);
 }
 
 void sp_processes_exec(struct sp_processes *p, pid_t pid, uint64_t time)
@@ -227,7 +119,7 @@ static void release_waiting(struct sp_processes *p, struct process *process, boo
 
 		process->waiting = w->next;
 		if (use)
-			add_map(p, &w->map, process->number, false);
+			sp_mappings_add(p->mappings, &w->map, process->number, false);
 		free(w);
 	}
 }
@@ -277,7 +169,7 @@ static void describe(struct sp_processes *p, const struct sp_ev_task *task)
 }
 
 struct found_maps {
-	struct sp_processes *processes;
+	struct sp_mappings *mappings;
 	const struct sp_ev_task *task;
 	size_t count;
 };
@@ -298,7 +190,7 @@ static int on_found_map(const struct sp_procmap *map, void *arg)
 
 	found->count++;
 	if (map->flags & SP_MAP_EXEC)
-		add_map(found->processes, &m, found->task->process, true);
+		sp_mappings_add(found->mappings, &m, found->task->process, true);
 	return 0;
 }
 
@@ -334,7 +226,7 @@ void sp_processes_task(struct sp_processes *p, const struct sp_ev_task *task)
 	if (task->cause != SP_TASK_FORK) /* a fork is what its parent is until it execs */
 		describe(p, task);
 	if ((task->cause == SP_TASK_FOUND || unknown) && process->pid != p->hidden) {
-		struct found_maps found = {.processes = p, .task = task};
+		struct found_maps found = {.mappings = p->mappings, .task = task};
 
 		(void)sp_procmaps_read((pid_t)task->pid, on_found_map, &found);
 		if (!found.count && task->tid != task->pid)
@@ -374,7 +266,7 @@ static void forget_ended(struct sp_processes *p)
 
 int sp_processes_commit(struct sp_processes *p)
 {
-	int r = scan_batch(p);
+	int r = sp_mappings_commit(p->mappings);
 
 	forget_ended(p);
 	return r;
@@ -406,9 +298,6 @@ void sp_processes_free(struct sp_processes *p)
 			release_waiting(p, process, false);
 			free(process);
 		}
-	for (size_t i = 0; i < p->batch; i++) {
-		close(p->files[i].fd);
-		free(p->paths[i]);
-	}
+	sp_mappings_free(p->mappings);
 	free(p);
 }

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "loader/bpf_log.h"
 #include "loader/elfscan.h"
 #include "loader/images.h"
 #include "loader/ledger.h"

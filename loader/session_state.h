@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * session_state.h - a session's parts, for the files that make it up: session_open.c (everything up
- * to the first region), session_round.c (one round of reading), session_symbols.c (what symbols will
- * need) and session.c (the loop and the end).
+ * session_state.h - a session's parts, for the files that make it up: session_open.c (what is
+ * made before the program runs), session_start.c (up to its first region), session_round.c (one round
+ * of reading), session_symbols.c (what symbols will need) and session.c (the loop and the end).
  */
 #ifndef SP_LOADER_SESSION_STATE_H
 #define SP_LOADER_SESSION_STATE_H
@@ -74,17 +74,21 @@ void sp_session_finish(struct sp_session *session, const char *format, ...)
  * 0 if there are none, else one of them. */
 int sp_session_take_signals(struct sp_session *session);
 
-/* session_open.c: each 0 or -errno, logged. */
+/* session_open.c */
 
-/* Rights, output, BPF, the self-test, rings and streams: nothing touches the program yet. */
+/* Rights, output, BPF, the self-test, rings and streams: nothing touches the program yet. 0 or
+ * -errno, logged. */
 int sp_session_open(struct sp_session *session);
-/* Finds or starts the program, with its probes armed. From then on we hurry. */
+void sp_session_write_facts(struct sp_session *session);
+
+/* session_start.c */
+
+/* Finds or starts the program, with its probes armed. From then on we hurry. 0 or -errno, logged. */
 int sp_session_start_targets(struct sp_session *session);
 /* Rings fill, and stacks have no tables yet, while we wait for a CPU: so we are served before
  * others. Not before the command is forked, nor beyond the recording: what we start is to run as it
  * would without us. */
 void sp_session_hurry(struct sp_session *session, bool on);
-void sp_session_write_facts(struct sp_session *session);
 void sp_session_say_without_probes(const char *what);
 
 /* session_symbols.c: at the end, what symbols will need of this machine: names of kernel functions,
