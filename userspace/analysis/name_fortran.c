@@ -133,10 +133,12 @@ static char *from_flang(const char *base)
 	return NULL;
 }
 
-/* ifort, ifx: heat_mp_step_; with -standard-semantics, and from NAG's compiler: heat_MP_step */
+/* ifort, ifx: heat_mp_step_, in a submodule heat@sub_mp_step_; with -standard-semantics, and from
+ * NAG's compiler: heat_MP_step */
 static char *from_intel(const char *base)
 {
-	const char *mark = strstr(base, "_MP_"), *end = base + strlen(base);
+	const char *mark = strstr(base, "_MP_"), *end = base + strlen(base), *at;
+	char *name;
 
 	if (!mark) {
 		mark = strstr(base, "_mp_");
@@ -146,9 +148,16 @@ static char *from_intel(const char *base)
 	} else if (end[-1] == '_') {
 		end--;
 	}
-	if (!is_identifier(base, mark) || mark + 4 >= end || !is_identifier(mark + 4, end))
+	at = memchr(base, '@', (size_t)(mark - base));
+	if (!is_identifier(base, at ? at : mark) || (at && !is_identifier(at + 1, mark)) ||
+	    !is_identifier(mark + 4, end))
 		return NULL;
-	return join(base, mark, mark + 4, (size_t)(end - mark - 4));
+	if (!at)
+		return join(base, mark, mark + 4, (size_t)(end - mark - 4));
+	return asprintf(&name, "%.*s::%.*s::%.*s", (int)(at - base), base, (int)(mark - at - 1),
+			at + 1, (int)(end - mark - 4), mark + 4) < 0
+		       ? NULL
+		       : name;
 }
 
 /* Cray: step$heat_ */

@@ -306,6 +306,9 @@ static const char *find_version(const char *name, const char **call)
 		return end;
 	if (!strcmp(at, "@plt"))
 		return *call = at;
+	/* Submodules of Intel's Fortran: "heat@sub_mp_step_" */
+	if (strstr(at, "_mp_") || strstr(at, "_MP_"))
+		return end;
 	for (const char *c = at + 1; *c; c++)
 		if (!isalnum((unsigned char)*c) && *c != '_' && *c != '.')
 			return end;

@@ -5,6 +5,7 @@
  *	_ZN4grid5Field5totalEf			grid::Field::total(float)	C++
  *	__heat_MOD_step, _QMheatPstep,
  *	heat_mp_step_, heat_MP_step, step$heat_	heat::step			Fortran modules
+ *	__heat.sub_MOD_step, heat@sub_mp_step_	heat::sub::step			… and submodules
  *	solve._omp_fn.0, L_solve_12__par_loop0_2.0, __nv_solve_F1L12_1,
  *	solve.omp_outlined, .omp_outlined.	solve [omp 1], solve [omp line 12]
  *	solve.constprop.0, solve.cold		solve				clones
