@@ -3,9 +3,10 @@
  * debug_inflate.c - see debug_inflate.h.
  *
  * In the view everything stands where it does in the file, but for the inflated sections, which
- * come behind its end; what is left out is a hole. Whatever is unusual (other classes and byte
- * orders, other methods of compression, sizes that cannot be, streams that are damaged) leaves the
- * file to libdw, as it is.
+ * come behind its end; what is left out is a hole. That is also what becomes of all that is
+ * compressed where it would take too much memory, or is not read here: libdw would try for minutes.
+ * Whatever else is unusual (other classes and byte orders, sizes that cannot be, streams that are
+ * damaged) leaves the file to libdw, as it is.
  */
 #include "userspace/analysis/debug_inflate.h"
 
@@ -13,6 +14,7 @@
 #include <fcntl.h>
 #include <libdeflate.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,6 +26,7 @@
 #define MOST_INFLATED 1032 /* bytes that DEFLATE makes of one, at most */
 #define ALIGNMENT 64
 #define ENOUGH_MEMORY ((uint64_t)4 << 30)
+#define METHOD_ZSTD 2 /* ELFCOMPRESS_ZSTD, which older headers lack */
 
 /* What is to be inflated, in the file. */
 struct compressed {
@@ -33,8 +36,11 @@ struct compressed {
 struct view {
 	const unsigned char *file;
 	uint64_t file_size, size; /* of the view */
+	bool has_compressed;
 	Elf64_Ehdr header;
+	enum sp_inflate_refusal refusal; /* if any, nothing is inflated */
 	uint64_t memory;	       /* that it takes: holes take none */
+	uint64_t old_size;	       /* of .zdebug_* sections, which libdw inflates */
 	Elf64_Shdr *sections;	       /* as the view has them */
 	struct compressed *compressed; /* of each section */
 };
@@ -64,15 +70,13 @@ static bool read_headers(struct view *view)
 	    !is_within(view, header->e_phoff, (uint64_t)header->e_phnum * header->e_phentsize))
 		return false;
 	view->sections = malloc(bytes);
-	view->compressed = calloc(header->e_shnum, sizeof(*view->compressed));
-	if (!view->sections || !view->compressed)
-		return false;
-	memcpy(view->sections, view->file + header->e_shoff, bytes);
-	return true;
+	view->compressed = malloc(header->e_shnum * sizeof(*view->compressed));
+	return view->sections && view->compressed;
 }
 
-/* Its name without ".debug_"; NULL if it has another. */
-static const char *debug_name(const struct view *view, const Elf64_Shdr *section)
+/* Its name behind @prefix; NULL if it has another. */
+static const char *name_behind(const struct view *view, const Elf64_Shdr *section,
+			       const char *prefix)
 {
 	const Elf64_Shdr *names = &view->sections[view->header.e_shstrndx];
 	const char *name;
@@ -83,7 +87,9 @@ static const char *debug_name(const struct view *view, const Elf64_Shdr *section
 		return NULL;
 	name = (const char *)view->file + names->sh_offset + section->sh_name;
 	room = names->sh_size - section->sh_name;
-	return memchr(name, '\0', room) && !strncmp(name, ".debug_", 7) ? name + 7 : NULL;
+	return memchr(name, '\0', room) && !strncmp(name, prefix, strlen(prefix))
+		       ? name + strlen(prefix)
+		       : NULL;
 }
 
 static bool is_needed(const char *name)
@@ -104,16 +110,21 @@ static bool place_section(struct view *view, size_t i)
 {
 	Elf64_Shdr *section = &view->sections[i];
 	Elf64_Chdr header;
-	const char *name = debug_name(view, section);
+	const char *name = name_behind(view, section, ".debug_");
 
 	if (!name || !is_within(view, section->sh_offset, section->sh_size) ||
 	    section->sh_size < sizeof(header))
 		return false;
 	memcpy(&header, view->file + section->sh_offset, sizeof(header));
 	section->sh_flags &= ~(uint64_t)SHF_COMPRESSED;
-	if (!is_needed(name)) {
+	view->has_compressed = true;
+	if (!is_needed(name) || view->refusal) {
 		section->sh_type = SHT_NOBITS;
 		return true;
+	}
+	if (header.ch_type == METHOD_ZSTD) {
+		view->refusal = SP_INFLATE_ZSTD;
+		return false;
 	}
 	if (header.ch_type != ELFCOMPRESS_ZLIB ||
 	    header.ch_size / MOST_INFLATED > section->sh_size || header.ch_addralign > ALIGNMENT)
@@ -127,12 +138,24 @@ static bool place_section(struct view *view, size_t i)
 	return true;
 }
 
-static bool has_compressed(const struct view *view)
+/* The older way to compress: ".zdebug_info", and before the stream "ZLIB" and the size. */
+static void count_old(struct view *view, Elf64_Shdr *section)
 {
-	for (size_t i = 0; i < view->header.e_shnum; i++)
-		if (view->sections[i].sh_flags & SHF_COMPRESSED)
-			return true;
-	return false;
+	const unsigned char *head = view->file + section->sh_offset;
+	uint64_t size = 0;
+
+	if (!name_behind(view, section, ".zdebug_") || section->sh_size < 12 ||
+	    memcmp(head, "ZLIB", 4))
+		return;
+	if (view->refusal) {
+		section->sh_type = SHT_NOBITS;
+		return;
+	}
+	for (int i = 4; i < 12; i++)
+		size = size << 8 | head[i];
+	/* What says more than it can be is not inflated by libdw either. */
+	if (size / MOST_INFLATED <= section->sh_size)
+		view->old_size += size;
 }
 
 static uint64_t most_memory(void)
@@ -155,16 +178,19 @@ static void take_memory(uint64_t size)
 	setrlimit(RLIMIT_DATA, &limit);
 }
 
-/* False: nothing is to be done, or libdw is to do it. */
-static bool plan(struct view *view)
+/* False: libdw is to do it, or there is a new refusal. */
+static bool place_all(struct view *view)
 {
+	const Elf64_Ehdr *header = &view->header;
 	uint64_t most = most_memory(), copied = 0;
 
-	if (!read_headers(view) || !has_compressed(view))
-		return false;
+	memcpy(view->sections, view->file + header->e_shoff,
+	       header->e_shnum * sizeof(*view->sections));
+	memset(view->compressed, 0, header->e_shnum * sizeof(*view->compressed));
 	view->size = (view->file_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-	for (size_t i = 0; i < view->header.e_shnum; i++) {
-		const Elf64_Shdr *section = &view->sections[i];
+	view->old_size = 0;
+	for (size_t i = 0; i < header->e_shnum; i++) {
+		Elf64_Shdr *section = &view->sections[i];
 
 		if (section->sh_flags & SHF_COMPRESSED) {
 			if (!place_section(view, i))
@@ -175,12 +201,31 @@ static bool plan(struct view *view)
 			if (!is_within(view, section->sh_offset, section->sh_size) ||
 			    copied > view->file_size)
 				return false;
+			count_old(view, section);
 		}
 		view->memory = view->size - view->file_size + copied;
-		if (view->memory > most)
+		if (view->memory > most || view->old_size > most - view->memory) {
+			if (!view->refusal)
+				view->refusal = SP_INFLATE_TOO_LARGE;
 			return false;
+		}
 	}
 	return true;
+}
+
+/* False: nothing is to be done, or libdw is to do it. */
+static bool plan(struct view *view)
+{
+	bool placed;
+
+	if (!read_headers(view))
+		return false;
+	placed = place_all(view);
+	if (!placed && view->refusal)
+		placed = place_all(view);
+	if (!placed)
+		view->refusal = SP_INFLATE_ALL;
+	return placed && (view->has_compressed || view->refusal);
 }
 
 /* ---- making the view ---- */
@@ -275,12 +320,31 @@ static int make_view(const struct view *view, const struct stat *status,
 	}
 	if (shared) {
 		share->file->status = *status;
+		share->file->refusal = view->refusal;
 		share->file->ready = true;
 	}
 	return fd;
 }
 
-int sp_debug_inflate(int fd, const struct sp_inflate_share *share)
+const char *sp_debug_inflate_reason(enum sp_inflate_refusal refusal, char *buffer, size_t size)
+{
+	switch (refusal) {
+	case SP_INFLATE_TOO_LARGE:
+		snprintf(buffer, size,
+			 "its compressed debug information would take more than the %.1f GB of "
+			 "memory that there are for it",
+			 (double)most_memory() / 1e9);
+		return buffer;
+	case SP_INFLATE_ZSTD:
+		return "its debug information is compressed with zstd, which is not read; objcopy "
+		       "--decompress-debug-sections makes a file whose is";
+	default:
+		return NULL;
+	}
+}
+
+int sp_debug_inflate(int fd, const struct sp_inflate_share *share,
+		     enum sp_inflate_refusal *ret_refusal)
 {
 	sp_cleanup(sp_freep) Elf64_Shdr *sections = NULL;
 	sp_cleanup(sp_freep) struct compressed *compressed = NULL;
@@ -292,6 +356,8 @@ int sp_debug_inflate(int fd, const struct sp_inflate_share *share)
 	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || !status.st_size)
 		return fd;
 	made = find_shared(&status, share);
+	if (made >= 0 && share->file->refusal)
+		*ret_refusal = share->file->refusal;
 	if (made < 0) {
 		view.file_size = (uint64_t)status.st_size;
 		file = mmap(NULL, view.file_size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -301,6 +367,8 @@ int sp_debug_inflate(int fd, const struct sp_inflate_share *share)
 		if (plan(&view))
 			made = make_view(&view, &status, share);
 		munmap(file, view.file_size);
+		if (made >= 0 && view.refusal)
+			*ret_refusal = view.refusal;
 		sections = view.sections;
 		compressed = view.compressed;
 	}

@@ -10,12 +10,21 @@
 #define SP_ANALYSIS_DEBUG_INFLATE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/stat.h>
+
+/* What stays out of the view, and is not for libdw either. */
+enum sp_inflate_refusal {
+	SP_INFLATE_ALL = 0,
+	SP_INFLATE_TOO_LARGE = 1, /* would take more memory than there is for it */
+	SP_INFLATE_ZSTD = 2,
+};
 
 /* In memory that processes share: of which file the view is that one of them has made. */
 struct sp_inflated_file {
 	bool taken, ready;
 	struct stat status;
+	enum sp_inflate_refusal refusal;
 };
 
 /* A view for the processes that read the same file, of which the first is to be through with this
@@ -27,7 +36,10 @@ struct sp_inflate_share {
 
 /* The file to read instead of @fd, which is closed then; @fd itself if nothing is compressed, or
  * so that libdw must see to it. Its memory is taken off RLIMIT_DATA. @share: NULL for a process
- * that is alone. */
-int sp_debug_inflate(int fd, const struct sp_inflate_share *share);
+ * that is alone. *ret_refusal is set where there is one. */
+int sp_debug_inflate(int fd, const struct sp_inflate_share *share,
+		     enum sp_inflate_refusal *ret_refusal);
+/* A clause that says why, perhaps in @buffer. NULL: nothing is refused. */
+const char *sp_debug_inflate_reason(enum sp_inflate_refusal refusal, char *buffer, size_t size);
 
 #endif

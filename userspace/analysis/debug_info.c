@@ -41,6 +41,7 @@ struct sp_debug_info {
 	struct sp_debug_link plain;	 /* of a function that only the symbol table knows */
 	int fd;				 /* the file */
 	struct sp_inflate_share inflate;
+	enum sp_inflate_refusal refusal; /* of what is compressed in the file or its debug file */
 };
 
 /* ---- opening ---- */
@@ -108,7 +109,7 @@ static Dwfl_Module *report(Dwfl *dwfl, const char *path, int fd)
 static int find_debug_file(Dwfl_Module *unused, void **user, const char *name, Dwarf_Addr base,
 			   const char *path, const char *link, GElf_Word checksum, char **ret_path)
 {
-	const struct sp_debug_info *info = *user;
+	struct sp_debug_info *info = *user;
 	Dwfl *dwfl = dwfl_begin(&info->callbacks);
 	int main_fd = fcntl(info->fd, F_DUPFD_CLOEXEC, 0), fd = -1, error = ENOMEM;
 	Dwfl_Module *module = dwfl && main_fd >= 0 ? report(dwfl, path, main_fd) : NULL;
@@ -123,7 +124,10 @@ static int find_debug_file(Dwfl_Module *unused, void **user, const char *name, D
 	}
 	dwfl_end(dwfl);
 	errno = error;
-	return fd < 0 ? fd : sp_debug_inflate(fd, share_of(info));
+	if (fd < 0)
+		return fd;
+	info->refusal = SP_INFLATE_ALL; /* what the file itself has is not needed */
+	return sp_debug_inflate(fd, share_of(info), &info->refusal);
 }
 
 static bool has_content(int fd, const char *expected)
@@ -194,7 +198,7 @@ int sp_debug_info_open(const char *path, const char *build_id, const char *debug
 	if (share->board)
 		info->inflate =
 			(struct sp_inflate_share){share->inflated_fd, &share->board->inflated};
-	fd = sp_debug_inflate(fd, share_of(info));
+	fd = sp_debug_inflate(fd, share_of(info), &info->refusal);
 	info->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	info->dwfl = dwfl_begin(&info->callbacks);
 	if (info->dwfl)
@@ -249,6 +253,11 @@ const char *sp_debug_info_lost_common(const struct sp_debug_info *info)
 size_t sp_debug_info_n_lost(const struct sp_debug_info *info)
 {
 	return info->units ? sp_debug_units_n_lost(info->units) : 0;
+}
+
+const char *sp_debug_info_refused(const struct sp_debug_info *info, char buffer[SP_DEBUG_REASON])
+{
+	return sp_debug_inflate_reason(info->refusal, buffer, SP_DEBUG_REASON);
 }
 
 bool sp_debug_info_has_lines(const struct sp_debug_info *info, const char **ret_file)

@@ -85,6 +85,9 @@ size_t sp_debug_info_n_lost(const struct sp_debug_info *info);
  * found: names are missing. NULL: nothing is. */
 const char *sp_debug_info_lost_common(const struct sp_debug_info *info);
 
+/* Why compressed sections are not read: a clause, perhaps in @buffer. NULL: nothing. */
+const char *sp_debug_info_refused(const struct sp_debug_info *info, char buffer[SP_DEBUG_REASON]);
+
 /* Called for addresses[index]. The links live, and keep their numbers, until addresses of another
  * unit are told. Nonzero stops, and is returned. */
 typedef int (*sp_debug_found)(void *context, size_t index, const struct sp_debug_place *place);

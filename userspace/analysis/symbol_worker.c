@@ -93,8 +93,12 @@ static void say_lost(const struct sp_debug_info *info, char reason[SP_DEBUG_REAS
 {
 	size_t lost = sp_debug_info_n_lost(info);
 	const char *common = sp_debug_info_lost_common(info);
+	const char *refused = sp_debug_info_refused(info, reason);
 
-	reason[0] = '\0';
+	if (!refused)
+		reason[0] = '\0';
+	else if (refused != reason)
+		snprintf(reason, SP_DEBUG_REASON, "%s", refused);
 	if (common)
 		snprintf(
 			reason, SP_DEBUG_REASON,
@@ -122,7 +126,7 @@ static int work(struct sp_symbol_sender *sender, const struct sp_symbol_job *job
 	} else {
 		bool lines = sp_debug_info_has_lines(info, &debug_file);
 
-		if (lines)
+		if (lines || !*reason)
 			say_lost(info, reason);
 		r = send_status(sender, lines ? SP_SYMBOLS_LINES : SP_SYMBOLS_NAMES, reason);
 		if (r == 0 && debug_file)

@@ -155,8 +155,12 @@ static int finish_reading(struct sp_symbols *symbols, struct sp_symbols_file *mo
 static int finish_task(struct sp_symbol_task *task, const char *trouble)
 {
 	struct sp_symbols_file *module = task->module;
+	bool opened = module->public.status != SP_SYMBOLS_PENDING;
 	int r = sp_symbol_task_end(task, trouble);
 
+	/* What the first one could not open in all its time is not tried again. */
+	if (!opened)
+		module->next_part = module->parts;
 	/* The first one may have done it all before another was begun. */
 	if (module->answered == module->n_pending)
 		module->next_part = module->parts;

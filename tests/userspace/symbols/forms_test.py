@@ -312,7 +312,7 @@ class Forms(unittest.TestCase):
             "most": lambda head, stream: (struct.pack("<IIQQ", 1, 0, 1032 * len(stream), 1), stream),
             "less": lambda head, stream: (head[:8] + struct.pack("<Q", 16) + head[16:], stream),
             "alignment": lambda head, stream: (head[:16] + b"\xff" * 8, stream),
-            "method": lambda head, stream: (b"\2" + head[1:], stream),
+            "method": lambda head, stream: (b"\7" + head[1:], stream),
             "cut": lambda head, stream: (head, stream[:len(stream) // 2] + bytes((len(stream) + 1) // 2)),
             "noise": lambda head, stream: (head, bytes(x ^ 0x55 for x in stream)),
         }
@@ -387,9 +387,45 @@ class Forms(unittest.TestCase):
                 if name == "hole":
                     os.truncate(bad, size + len(content))
                 before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-                Known(bad, wanted, preexec_fn=little_memory)
+                known = Known(bad, wanted, preexec_fn=little_memory)
+                self.assertEqual(": names: its compressed debug information would take more than the 0.3 GB"
+                                 in known.said, name == "bomb", known.said)
+                self.assertIn("main", {c[-1][0] for c in known.chains})
                 after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
                 self.assertLessEqual(after, max(before, 2 * limit >> 10))
+
+    def test_compressed_too_large(self):
+        """What is too much in all is refused at once, by all processes; so is a method that is not read."""
+        need("objcopy")
+        program, wanted, _ = self.plain("gcc", 5)
+        good, bad = self.folder / "good", self.folder / "bad"
+        run("objcopy", "--compress-debug-sections=zlib", program, good)
+        stream = zlib.compress(bytes(1 << 30), 1)
+        content = bytearray(good.read_bytes())
+        sections, end = compressed_sections(good), len(content)
+        table, = struct.unpack_from("<Q", content, 40)
+        count, = struct.unpack_from("<H", content, 60)
+        headers = {struct.unpack_from("<Q", content, at + 24)[0]: at for at in range(table, table + 64 * count, 64)}
+        large = bytearray(content)
+        # One stream for all: each could be read.
+        for at in (headers[offset] for offset, _ in sections.values()):
+            struct.pack_into("<QQ", large, at + 24, end, 24 + len(stream))
+        large += struct.pack("<IIQQ", 1, 0, 1 << 30, 1) + stream
+        limit = 5 << 29  # two of them
+
+        def little_memory():
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+        bad.write_bytes(large)
+        said = Known(bad, wanted, "--jobs", "3", preexec_fn=little_memory).said
+        self.assertIn(": names: its compressed debug information would take more than", said)
+        for name in (".debug_info", ".debug_line"):
+            other = bytearray(content)
+            other[sections[name][0]] = 2
+            bad.write_bytes(other)
+            known = Known(bad, wanted, "--jobs", "3")
+            self.assertIn(": names: its debug information is compressed with zstd, which is not read", known.said)
+            self.assertIn("main", {c[-1][0] for c in known.chains})
 
     def separate(self, program):
         """A stripped program and its debug file, linked by name and checksum."""
