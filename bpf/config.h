@@ -82,6 +82,11 @@ enum {
 #define SP_NAME_ID(hash) ((hash) & ~7ull)
 #define SP_SITE_WORD(hash, scope) (SP_NAME_ID(hash) | (scope))
 
+struct sp_site_known {
+	__u64 word;	/* SP_SITE_WORD(), 0: no such site */
+	__u64 function; /* hash of file and function that it stands in, 0 unknown */
+};
+
 /* What a run-time name's descriptor in the program's memory holds: struct sp_region_dyn_ of
  * usdt/sp_region.h, with its pointers as numbers. */
 struct sp_dynamic_descriptor {

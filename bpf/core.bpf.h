@@ -54,6 +54,12 @@ struct stack {
 	struct frame frames[SP_MAX_DEPTH + 1]; /* 0 stands for "no region": number 0, never ends */
 };
 
+/* Without room of their own: where the first of `overflow` began; which regions with run-time names
+ * were seen to end elsewhere than where they began, a bit each. */
+#define TOO_DEEP_PLACE(st) ((st)->frames[0].place)
+#define CROSSING(st) ((st)->frames[0].id)
+#define CROSSING_BIT(id) (1ull << ((id) >> 3 & 63))
+
 /* A page with what the kernel puts before a value of the task storage. */
 _Static_assert(sizeof(struct stack) <= 4024, "a stack takes two pages");
 
@@ -136,13 +142,13 @@ struct {
 	__uint(max_entries, 65536);
 } control_ring SEC(".maps");
 
-/* SP_SITE_WORD() of each static site, by site number; 0 is no site. */
+/* Of each static site, by site number; 0 is no site. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u64);
+	__type(value, struct sp_site_known);
 } sites SEC(".maps");
 
 struct name_key {
@@ -213,6 +219,7 @@ static __noinline struct stack *make_stack(struct task_struct *task, struct lane
 	st->tries = 0;
 	st->own = lane->own;
 	st->end_ip = 0;
+	CROSSING(st) = 0;
 	__builtin_memset(st->late, 0, sizeof(st->late));
 	__builtin_memset(st->seen, 0, sizeof(st->seen));
 	st->lane = lane->lane;

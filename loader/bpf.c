@@ -184,11 +184,12 @@ bool sp_bpf_has_multi(const struct sp_bpf *b)
 	return b->prober.multi;
 }
 
-int sp_bpf_set_site(struct sp_bpf *b, unsigned site, uint64_t hash, bool scope)
+int sp_bpf_set_site(struct sp_bpf *b, unsigned site, uint64_t hash, bool scope, uint64_t function)
 {
 	if (site == 0 || site >= b->maps.max_sites)
 		return -ENOSPC;
-	b->maps.sites_at[site] = SP_SITE_WORD(hash, scope ? SP_SCOPE : 0);
+	b->maps.sites_at[site] = (struct sp_site_known){
+		.word = SP_SITE_WORD(hash, scope ? SP_SCOPE : 0), .function = function};
 	return 0;
 }
 

@@ -52,8 +52,10 @@ int sp_bpf_control_ring(const struct sp_bpf *bpf);
 int sp_bpf_lanes(const struct sp_bpf *bpf);
 bool sp_bpf_has_multi(const struct sp_bpf *bpf);
 
-/* The name's hash of a site, and whether it is a scope; 0 < @site < max_sites. */
-int sp_bpf_set_site(struct sp_bpf *bpf, unsigned site, uint64_t hash, bool scope);
+/* The name's hash of a site, whether it is a scope, and a hash of the function that it stands in, 0
+ * unknown; 0 < @site < max_sites. */
+int sp_bpf_set_site(struct sp_bpf *bpf, unsigned site, uint64_t hash, bool scope,
+		    uint64_t function);
 
 /* Threads of this thread group get lanes at the next sp_bpf_find_tasks(). @hidden: they are not
  * sampled until they exec. */

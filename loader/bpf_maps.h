@@ -19,7 +19,8 @@ struct sp_bpf_maps {
 	unsigned queue_order, max_sites;
 	int *rings; /* of samples, by CPU */
 	/* Mapped. */
-	uint64_t *sites_at, *calls_at;
+	struct sp_site_known *sites_at;
+	uint64_t *calls_at;
 	struct sp_queue_ends *call_ends_at;
 	struct sp_bpf_ledger ledger;
 };

@@ -118,6 +118,26 @@ static bool is_armed_below(const struct sp_images *images, const struct image *k
 	return false;
 }
 
+/* A hash of a site's file and function, 0 if it does not say in which it stands. */
+static uint64_t function_of(const struct sp_ev_site *site)
+{
+	enum { FILE_TEXT = 1, FUNCTION_TEXT = 3, TEXTS };
+	uint64_t hash[TEXTS];
+	size_t left, n;
+	const char *at = sp_event_tail(&site->head, &left);
+
+	for (int i = 0; i < TEXTS; i++) {
+		n = strnlen(at, left);
+		hash[i] = sp_name_hash(at, n);
+		if (i == FUNCTION_TEXT && n == 0)
+			return 0;
+		n += n < left;
+		at += n;
+		left -= n;
+	}
+	return hash[FUNCTION_TEXT] ^ hash[FILE_TEXT] << 1;
+}
+
 /* Gives the image's sites their numbers, in the kernel's table and in the events. */
 static int number_sites(struct sp_images *images, struct sp_image_found *f, uint32_t *ret_base,
 			uint32_t *ret_next)
@@ -129,7 +149,7 @@ static int number_sites(struct sp_images *images, struct sp_image_found *f, uint
 	if (range > SP_ELF_LIMIT_SITES)
 		return -ERANGE;
 	if (range) /* where there is room for the last one, there is for all */
-		r = sp_bpf_set_site(images->bpf, base + (uint32_t)range - 1, 0, false);
+		r = sp_bpf_set_site(images->bpf, base + (uint32_t)range - 1, 0, false, 0);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < f->event_count; i++) {
@@ -143,7 +163,7 @@ static int number_sites(struct sp_images *images, struct sp_image_found *f, uint
 		if (distance % SP_DESCRIPTOR_BYTES)
 			continue; /* not one of ours: the kernel will not find it either */
 		r = sp_bpf_set_site(images->bpf, site->site, site->hash,
-				    site->flags & SP_SITE_LEXICAL);
+				    site->flags & SP_SITE_LEXICAL, function_of(site));
 		if (r < 0)
 			return r;
 	}

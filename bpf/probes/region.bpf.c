@@ -6,7 +6,7 @@
  * number follows from its address and the cookie); begin also has the calls skipped before it. A
  * begin takes its time as late as it can, an end as early: what is between is the region's.
  */
-#include "bpf/probes/repair.bpf.h"
+#include "bpf/probes/abandoned.bpf.h"
 
 #define NAME_ROOM 1024
 #define TAGS_ROOM 256
@@ -102,9 +102,9 @@ sp_inline __u32 static_site(struct pt_regs *ctx, __u64 cookie)
 /* SP_SITE_WORD() of a site, 0 if it is not known. */
 sp_inline __u64 site_word(__u32 site)
 {
-	__u64 *word = bpf_map_lookup_elem(&sites, &site);
+	struct sp_site_known *known = bpf_map_lookup_elem(&sites, &site);
 
-	return word ? *word : 0;
+	return known ? known->word : 0;
 }
 
 sp_inline __u32 dynamic_site(struct pt_regs *ctx, struct stack *st, __u64 hash)
@@ -155,7 +155,8 @@ sp_inline int on_begin(struct pt_regs *ctx)
 		depth = st->depth;
 	}
 	if (depth >= SP_MAX_DEPTH) {
-		st->overflow++;
+		if (!st->overflow++)
+			TOO_DEEP_PLACE(st) = place;
 		lose_at(SP_LOSS_DEPTH, st->lane, site, 1);
 		return 0;
 	}
@@ -193,11 +194,14 @@ sp_inline struct end static_end(struct pt_regs *ctx, __u64 cookie)
 			    .site = site};
 }
 
-/* Whether it is simply that of the innermost call: in its place, or neither is a scope. */
+/* Whether it is simply that of the innermost call: in its place, or of a region whose ends come from
+ * elsewhere. */
 sp_inline bool ends_innermost(struct stack *st, struct frame *outer, struct end *end)
 {
-	return outer && outer[1].id == end->id && !st->overflow &&
-	       (outer[1].place == end->place || !((outer[1].place | end->place) & SP_SCOPE));
+	if (!outer || outer[1].id != end->id || st->overflow)
+		return false;
+	return outer[1].place == end->place || (!((outer[1].place | end->place) & SP_SCOPE) &&
+						CROSSING(st) & CROSSING_BIT(end->id));
 }
 
 sp_inline void on_odd_end(struct pt_regs *ctx, struct stack *st, struct end *end, __u64 hash,

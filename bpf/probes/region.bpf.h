@@ -37,31 +37,37 @@ sp_inline struct queue_slot *next_slot(__u64 *ret_word)
 	return NULL;
 }
 
-/* Ends the innermost open call, the one inside @outer, at @now. */
-sp_inline void close_innermost(struct stack *st, struct frame *outer, __u64 now, __u16 flags)
+/* Records call @f, which was open inside @outer at @depth, and forgets it. */
+sp_inline void put_call(struct stack *st, struct frame *outer, struct frame *f, __u32 depth,
+			__u64 end, __u16 flags)
 {
-	struct frame *f = outer + 1;
 	struct queue_slot *slot;
 	__u64 word;
 
-	st->depth--;
-	outer->child += now - f->start;
+	outer->child += end - f->start;
 	slot = next_slot(&word);
 	if (!slot) {
 		lose_at(SP_LOSS_CALL_RING_FULL, st->lane, f->site, 1);
 		return;
 	}
 	slot->call.head.type = SP_EV_call;
-	slot->call.head.flags = SP_CALL_WITH_DEPTH(flags, st->depth);
+	slot->call.head.flags = SP_CALL_WITH_DEPTH(flags, depth);
 	slot->call.head.lane = st->lane;
 	slot->call.start = f->start;
-	slot->call.end = now;
+	slot->call.end = end;
 	slot->call.child = f->child;
 	slot->call.number = f->number;
 	slot->call.parent = outer->number;
 	slot->call.site = f->site;
 	slot->call.skipped = f->skipped;
 	__sync_lock_test_and_set(&slot->word, word); /* after all of it, on every machine */
+}
+
+/* Ends the innermost open call, the one inside @outer, at @now. */
+sp_inline void close_innermost(struct stack *st, struct frame *outer, __u64 now, __u16 flags)
+{
+	st->depth--;
+	put_call(st, outer, outer + 1, st->depth, now, flags);
 }
 
 struct close {

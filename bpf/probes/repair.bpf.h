@@ -166,36 +166,22 @@ static __noinline int repair_begin(struct stack *st, __u64 place, __u32 site)
 	return 0;
 }
 
-static long drop_one(__u32 index, struct edge *e)
+/* Whether two sites are known to stand in different functions. */
+sp_inline bool in_other_functions(__u32 one, __u32 other)
 {
-	struct frame *outer = outer_frame(e->st);
-	__u64 sp = PLACE_SP(e->place);
+	struct sp_site_known *a = bpf_map_lookup_elem(&sites, &one);
+	struct sp_site_known *b = bpf_map_lookup_elem(&sites, &other);
 
-	if (!outer || PLACE_SP(outer[1].place) > sp || PLACE_SP(outer[1].place) < e->low ||
-	    PLACE_SP(outer[1].place) - e->hole < e->hole_bytes)
-		return 1;
-	close_without_end(e, outer, SP_CALL_CLOSED_BY_UNWINDING);
-	return 0;
+	return a && b && a->function && b->function && a->function != b->function;
 }
 
-/* A full stack: the innermost calls that began no deeper on the program's stack than where it is
- * now, on the same stack, have been left without an end (by longjmp, or by a continue in a loop).
- * Real recursion begins ever deeper, so it loses nothing here. */
-static __noinline int drop_abandoned(struct stack *st, __u64 sp)
+/* Whether a call began where the edge is. A helper's begin can have the stack pointer of another
+ * helper's end, further in: then the functions differ. */
+sp_inline bool began_here(const struct edge *e, const struct frame *f)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct edge e = {.st = st, .place = sp};
-
-	if (!st)
-		return 0;
-	e.now = bpf_ktime_get_ns();
-	find_stack(&e);
-	/* Where it is not known (another thread may hold the lock, for long if it forks) all is taken
-	 * for one stack. */
-	if (!st->own.low && task->pid != task->tgid)
-		e.low = 0;
-	bpf_loop(SP_MAX_DEPTH, drop_one, &e, 0);
-	return 0;
+	if (f->place != e->place)
+		return false;
+	return f->place & SP_SCOPE ? f->site == e->site : !in_other_functions(f->site, e->site);
 }
 
 static long search_call(__u32 index, struct edge *e)
@@ -207,7 +193,7 @@ static long search_call(__u32 index, struct edge *e)
 		return 1;
 	if (f->id != e->id || (f->place ^ e->place) & SP_SCOPE)
 		return 0;
-	if (e->exact && (f->place != e->place || (f->place & SP_SCOPE && f->site != e->site)))
+	if (e->exact && !began_here(e, f))
 		return 0;
 	e->found = depth;
 	return 1;
@@ -309,9 +295,9 @@ sp_inline void end_nothing(struct edge *e)
 		lose_at(SP_LOSS_UNMATCHED_END, st->lane, e->site, 1);
 }
 
-/* True if the end is one of the calls beyond the limit. Those of scopes are told from recorded ones
- * by place and region; of others the innermost ends first, unless the function around them has
- * returned. */
+/* True if the end is one of the calls beyond the limit. It is that of a recorded one if this began
+ * in its place: as a scope, or above all that is beyond the limit. Else the innermost ends first,
+ * unless the function around them has returned. */
 sp_inline bool end_overflow(struct edge *e)
 {
 	struct stack *st = e->st;
@@ -319,7 +305,7 @@ sp_inline bool end_overflow(struct edge *e)
 
 	if (!st->overflow || !outer)
 		return false;
-	if (e->place & SP_SCOPE)
+	if (e->place & SP_SCOPE || e->place > TOO_DEEP_PLACE(st))
 		find_call(e, 1);
 	if (!e->found && !is_dead(e, outer + 1)) {
 		st->overflow--;
@@ -327,6 +313,18 @@ sp_inline bool end_overflow(struct edge *e)
 	}
 	st->overflow = 0;
 	return false;
+}
+
+/* Whether the innermost call is a free one of the edge's region, which began elsewhere. */
+sp_inline bool ends_elsewhere(const struct edge *e)
+{
+	struct frame *outer = outer_frame(e->st);
+
+	if (!outer || outer[1].id != e->id || (outer[1].place | e->place) & SP_SCOPE)
+		return false;
+	if (!e->site) /* nothing tells these functions apart */
+		CROSSING(e->st) |= CROSSING_BIT(e->id);
+	return true;
 }
 
 /* Ends what an end can end; 1 if there is nothing. */
@@ -343,8 +341,10 @@ static __noinline int repair_end(struct edge *e)
 	find_stack(e);
 	if (end_overflow(e))
 		return 0;
-	if (!e->found)
+	if (!e->found && (e->site || !(CROSSING(st) & CROSSING_BIT(e->id))))
 		find_call(e, 1);
+	if (!e->found && ends_elsewhere(e))
+		e->found = st->depth;
 	if (!e->found) {
 		close_dead(e);
 		find_call(e, 0);

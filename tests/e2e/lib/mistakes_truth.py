@@ -4,12 +4,17 @@
 An edge is decided by what can be known at it: region, stack pointer, scope or free. The rules, stated
 once more and without any code of the recorder:
 
-  an end      ends the innermost call of its region and kind that began at the same stack pointer (a scope
-              by the same descriptor), else the innermost of its region and kind; what is open inside is
-              closed with it
+  an end      ends the innermost call of its region and kind that began at the same stack pointer in the same
+              function (a scope by the same descriptor), else the innermost of its region and kind; what is
+              open inside is closed with it. Functions are known of literal names. With a run-time name an end
+              is that of the innermost call, too, once the thread ended one of the name elsewhere
   a scope     that began below the stack pointer of an edge on the same stack has returned; it and what is
               open inside is closed at that edge; so is one that begins again in its place. Fibers' stacks
               are known to nobody, so nothing on them is closed that way
+  a full      stack: free calls that began again in the same place were left, all but the last, and ended by
+              when they did, or when a call inside began that was not; if there is none, all those deeper than
+              the edge, innermost first.
+              Neither is asked if the innermost call is higher on the stack than the edge, or on another one
   no call     matches: it is late, if a call of the region was closed without its end; else one that began
               before the thread's record did, if nothing is open and the parent had open calls, and it is a
               scope's or the region was not begun since; else it is dropped
@@ -63,6 +68,7 @@ class Lane:
     def run(self, before):
         self.budget = self.next = before
         self.stack, self.late, self.n_late, self.seen, self.overflow = [], [None] * LATE, 0, set(), 0
+        self.crossing, self.first_too_deep = set(), 0
         for i, e in enumerate(self.entries):
             self.depths[i] = min(len(self.stack) + self.budget, DEPTH)
             (self.begin if e.op in (SCOPE_BEGIN, FREE_BEGIN) else self.end)(e)
@@ -82,17 +88,43 @@ class Lane:
     def dead(self, f, e):
         return f.scope and e.known and f.stack == e.stack and f.sp < e.sp
 
-    def gone(self, f, e):
-        """Of a full stack, scope or not."""
-        return f.sp == e.sp or e.known and f.stack == e.stack and f.sp < e.sp
+    def make_room(self, e):
+        def above(f):
+            return f.sp == e.sp or e.known and f.stack == e.stack and f.sp < e.sp
+
+        if not above(self.stack[-1]):
+            return
+        def same(f, g):
+            return (g.name, g.sp, g.scope) == (f.name, f.sp, f.scope)
+
+        full, self.stack, stays = self.stack, [], 0
+        for i, f in enumerate(full):
+            left = not f.scope and any(same(f, g) for g in full[i + 1:])
+            keep = stays
+            if left:
+                keep = next((k for k in range(stays, len(self.stack)) if same(f, self.stack[k])), len(self.stack))
+            while len(self.stack) > keep:
+                self.left(self.stack[-1])
+                self.pop(UNWINDING, f.entry.before, f.entry.after)
+            self.stack.append(f)
+            if not left:
+                stays = len(self.stack)
+        if len(self.stack) < DEPTH:
+            return
+        while self.stack and above(self.stack[-1]) and self.stack[-1].sp < e.sp:
+            self.left(self.stack[-1])
+            self.pop(UNWINDING, e.before, e.after)
+
+    def left(self, f):
+        self.late[self.n_late % LATE] = f.name
+        self.n_late += 1
+        self.overflow = 0
 
     def close_inner(self, e, keep, again=False):
         while len(self.stack) > keep:
             f = self.stack[-1]
             returned = self.dead(f, e) or (again and f.scope and f.sp == e.sp)
-            self.late[self.n_late % LATE] = f.name
-            self.n_late += 1
-            self.overflow = 0
+            self.left(f)
             self.pop(UNWINDING if returned else OUTER, e.before, e.after)
 
     def close_dead(self, e):
@@ -114,12 +146,10 @@ class Lane:
                         self.close_inner(e, i, True)
                         break
         if len(self.stack) >= DEPTH:
-            while self.stack and self.gone(self.stack[-1], e):
-                self.late[self.n_late % LATE] = self.stack[-1].name
-                self.n_late += 1
-                self.overflow = 0
-                self.pop(UNWINDING, e.before, e.after)
+            self.make_room(e)
         if len(self.stack) >= DEPTH:
+            if not self.overflow:
+                self.first_too_deep = e.sp
             self.overflow += 1
             self.too_deep += 1
             return
@@ -135,21 +165,30 @@ class Lane:
     def exact(self, e):
         for i in range(len(self.stack) - 1, -1, -1):
             f = self.stack[i]
-            if (f.name, f.scope, f.sp) == (e.name, e.scope, e.sp) and (not e.scope or f.site == e.site):
+            if (f.name, f.scope, f.sp) == (e.name, e.scope, e.sp) and (f.site == e.site or not (f.site and e.site)):
                 return i
         return None
 
     def end(self, e):
-        top = self.stack[-1] if self.stack else None
-        if top and not self.overflow and top.name == e.name and top.scope == e.scope and (not e.scope or top.sp == e.sp):
+        top, found = self.stack[-1] if self.stack else None, None
+        fits = top and (top.name, top.scope) == (e.name, e.scope)
+        crosses = not e.scope and self.bit(e.name)[1] in self.crossing
+        if fits and not self.overflow and (top.sp == e.sp or crosses):
             self.pop(0, e.before, e.after)
             return
         if self.overflow and top:
-            if (not e.scope or self.exact(e) is None) and not self.dead(top, e):
+            if e.scope or e.sp > self.first_too_deep:
+                found = self.exact(e)
+            if found is None and not self.dead(top, e):
                 self.overflow -= 1
                 return
             self.overflow = 0
-        found = self.exact(e)
+        if found is None and (e.site or not crosses):
+            found = self.exact(e)
+        if found is None and fits and not e.scope:
+            found = len(self.stack) - 1
+            if not e.site:
+                self.crossing.add(self.bit(e.name)[1])
         if found is None:
             self.close_dead(e)
             for i in range(len(self.stack) - 1, -1, -1):

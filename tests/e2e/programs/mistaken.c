@@ -3,6 +3,7 @@
  * mistaken.c - one wrong use of regions at a time, by name; between "around" and "after", which must
  * not be touched by it. Those of threads come often, and while another thread changes the mappings.
  */
+#include <alloca.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -50,6 +51,62 @@ static NOINLINE void first_half(void)
 static NOINLINE void second_half(void)
 {
 	SP_REGION_END("halves");
+}
+
+/* Every other level leaves its call open. */
+static NOINLINE void recursion(int n)
+{
+	SP_REGION_BEGIN("level");
+	if (n > 1)
+		recursion(n - 1);
+	__asm__ volatile("" : : : "memory");
+	if (n % 2 == 0)
+		SP_REGION_END("level");
+}
+
+static sp_region_t level;
+static NOINLINE void recursion_by_handle(int n)
+{
+	sp_region_begin(level);
+	if (n > 1)
+		recursion_by_handle(n - 1);
+	__asm__ volatile("" : : : "memory");
+	if (n % 2 == 0)
+		sp_region_end(level);
+}
+
+/* The function around them is right below one helper's frame, for some size of its own. */
+static NOINLINE void open_helper(void)
+{
+	char room[128];
+	__asm__ volatile("" : : "r"(room) : "memory");
+	SP_REGION_BEGIN("helped");
+}
+
+static NOINLINE void close_helper(void)
+{
+	SP_REGION_END("helped");
+}
+
+static NOINLINE void by_helpers(int n, size_t bytes)
+{
+	char *room = alloca(bytes);
+	__asm__ volatile("" : : "r"(room) : "memory");
+	open_helper();
+	if (n > 1)
+		by_helpers(n - 1, bytes);
+	close_helper();
+}
+
+/* Level 40 is jumped to. */
+static NOINLINE void too_deep(int n)
+{
+	SP_REGION_BEGIN("deep");
+	if (n == 120)
+		longjmp(target, 1);
+	if (n != 40 || !setjmp(target))
+		too_deep(n + 1);
+	SP_REGION_END("deep");
 }
 
 static NOINLINE void after(void)
@@ -178,6 +235,30 @@ int main(int argc, char **argv)
 	} else if (!strcmp(what, "early")) {
 		for (int i = 0; i < 200; i++)
 			returns_early();
+		after();
+	} else if (!strcmp(what, "loop")) {
+		SP_REGION_BEGIN("phase");
+		for (int i = 0; i < 200; i++) {
+			SP_REGION_BEGIN("step");
+			SP_REGION_BEGIN("left");
+			if (i % 2)
+				SP_REGION_END("left");
+		}
+		SP_REGION_END("phase");
+		after();
+	} else if (!strcmp(what, "recursion")) {
+		recursion(20);
+		after();
+	} else if (!strcmp(what, "handles")) {
+		level = sp_region_intern("level");
+		recursion_by_handle(20);
+		after();
+	} else if (!strcmp(what, "helpers")) {
+		for (size_t bytes = 0; bytes <= 256; bytes += 16)
+			by_helpers(4, bytes);
+		after();
+	} else if (!strcmp(what, "deep")) {
+		too_deep(2); /* "around" is one more */
 		after();
 	} else if (!strcmp(what, "halves")) {
 		first_half();

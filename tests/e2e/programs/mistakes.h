@@ -35,7 +35,7 @@ enum cause { MAIN, THREAD, FORK, EXEC };
 
 struct entry {
 	uint32_t op, name;
-	uint64_t site; /* of a scope: its descriptor */
+	uint64_t site; /* of a scope: its descriptor; of a free literal name: the function's name */
 	uint64_t sp;
 	uint64_t before, after; /* ns; after is 0 if it never came back */
 	uint32_t stack; /* 0 the thread's own, 1 the signal's, else a fiber's */
@@ -132,6 +132,7 @@ static void open_log(const char *path)
 		uint64_t sp_; \
 		TELL_SP(sp_); \
 		struct entry *e_ = edge(FREE_BEGIN, name, sp_, __LINE__); \
+		e_->site = (uint64_t)(uintptr_t)__func__; \
 		SP_REGION_BEGIN(text); \
 		over(e_); \
 	} while (0)
@@ -140,6 +141,7 @@ static void open_log(const char *path)
 		uint64_t sp_; \
 		TELL_SP(sp_); \
 		struct entry *e_ = edge(FREE_END, name, sp_, __LINE__); \
+		e_->site = (uint64_t)(uintptr_t)__func__; \
 		SP_REGION_END(text); \
 		over(e_); \
 	} while (0)
