@@ -238,9 +238,9 @@ static void say_end(struct sp_session *s)
 
 	sp_log_info("recording ended after %s (%s): %s call%s, %s sample%s%s%s",
 		    sp_show_duration((double)(sp_now() - s->start)).text, s->reason,
-		    sp_show_count(c.calls).text, c.calls == 1 ? "" : "s",
-		    sp_show_count(c.samples).text, c.samples == 1 ? "" : "s",
-		    c.lost ? ", LOST: " : "", c.lost ? sp_show_count(c.lost).text : "");
+		    sp_show_count(c.calls).text, sp_plural(c.calls), sp_show_count(c.samples).text,
+		    sp_plural(c.samples), c.lost ? ", LOST: " : "",
+		    c.lost ? sp_show_count(c.lost).text : "");
 	sp_stacks_say(&s->stacks, s->unwind);
 	say_tables(s);
 	if (s->options->hz && strcmp(s->sample_event, "cycles"))

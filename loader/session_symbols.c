@@ -78,7 +78,7 @@ static void archive_files(struct sp_session *s)
 	if (archiving.said > MOST_SAID)
 		sp_log_hint("and %zu more", archiving.said - MOST_SAID);
 	sp_log_info("archive: %zu file%s, %s, in %s/" SP_ARCHIVE_FOLDER, counts.copied,
-		    counts.copied == 1 ? "" : "s", sp_show_size((double)counts.bytes).text,
+		    sp_plural(counts.copied), sp_show_size((double)counts.bytes).text,
 		    s->output.directory);
 }
 

@@ -139,7 +139,7 @@ char *sp_cuts_tell(const struct sp_cuts *cuts, unsigned kind, int *ret_r)
 		*ret_r = -ENOMEM;
 		return NULL;
 	}
-	fprintf(out, "%s call%s ", sp_show_count(sum).text, sum == 1 ? "" : "s");
+	fprintf(out, "%s call%s ", sp_show_count(sum).text, sp_plural(sum));
 	if (kind != BEGAN_BEFORE)
 		fprintf(out, "had no end of %s own and ", sum == 1 ? "its" : "their");
 	fprintf(out, reasons[kind], words[kind][sum != 1]);
@@ -147,7 +147,7 @@ char *sp_cuts_tell(const struct sp_cuts *cuts, unsigned kind, int *ret_r)
 		fprintf(out, "%s%s \xc3\x97 %s", i ? ", " : " (", sp_show_count(list[i].count).text,
 			list[i].text);
 	if (n > MOST)
-		fprintf(out, ", and at %zu more place%s", n - MOST, n - MOST == 1 ? "" : "s");
+		fprintf(out, ", and at %zu more place%s", n - MOST, sp_plural(n - MOST));
 	putc(')', out);
 	if (fclose(out) != 0) {
 		free(text);

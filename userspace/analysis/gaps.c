@@ -141,7 +141,7 @@ static int tell_shares(const struct sp_gaps *gaps, const char *cause, size_t inp
 	n = n ? kept + 1 : 0;
 	qsort(all, n, sizeof(*all), by_count);
 	if (n)
-		fprintf(out, "%s%s%s", *between, what, n == 1 ? "" : "s");
+		fprintf(out, "%s%s%s", *between, what, sp_plural(n));
 	for (size_t i = 0; i < n && i < MOST_NAMED; i++) {
 		fprintf(out, "%s%s", i ? ", " : " ", all[i].name);
 		if (all[i].count != sum)

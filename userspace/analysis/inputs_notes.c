@@ -142,10 +142,10 @@ static int gather_notes(struct sp_inputs *inputs, size_t index)
 	if (r == 0 && unknown)
 		r = sp_inputs_note(inputs, index, true,
 				   "%s call%s of regions whose name is not known",
-				   sp_show_count((uint64_t)unknown).text, unknown == 1 ? "" : "s");
+				   sp_show_count((uint64_t)unknown).text, sp_plural(unknown));
 	if (r == 0 && threads)
 		r = sp_inputs_note(inputs, index, true, "%s thread%s without a record of %s own",
-				   sp_show_count((uint64_t)threads).text, threads == 1 ? "" : "s",
+				   sp_show_count((uint64_t)threads).text, sp_plural(threads),
 				   threads == 1 ? "its" : "their");
 	return r;
 }

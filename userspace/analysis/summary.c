@@ -149,9 +149,9 @@ static int add_lost(struct builder *b, const struct sp_inputs *inputs, struct sp
 		if (r < 0)
 			return r;
 		if (of == SP_LOSS_OF_CALLS)
-			sp_add_capped(&b->summary->regions[index].lost_calls, gap->count);
+			sp_add_capped(&b->summary->regions[index].missing.calls, gap->count);
 		else
-			sp_add_capped(&b->summary->regions[index].lost_samples, gap->count);
+			sp_add_capped(&b->summary->regions[index].missing.samples, gap->count);
 		b->summary->gaps = true;
 	}
 	return 0;
@@ -181,9 +181,9 @@ static int mark_gaps(struct builder *b, const struct sp_inputs *inputs, size_t i
 			continue;
 		b->summary->gaps = true;
 		if (of == SP_LOSS_OF_CALLS)
-			b->summary->regions[at].calls_in_gap = true;
+			b->summary->regions[at].missing.calls_in_gap = true;
 		else
-			b->summary->regions[at].samples_in_gap = true;
+			b->summary->regions[at].missing.samples_in_gap = true;
 	}
 	sp_gap_spans_free(spans);
 	return r;

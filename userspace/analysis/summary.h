@@ -15,6 +15,7 @@
 #define SP_ANALYSIS_SUMMARY_H
 
 #include "userspace/analysis/inputs.h"
+#include "userspace/analysis/missing.h"
 #include "userspace/analysis/stack_counts.h"
 
 #define SP_ALL_RANKS INT64_MAX
@@ -29,8 +30,7 @@ struct sp_summary_region {
 	double imbalance;   /* 0.1 is 10 %; 0 with fewer than two ranks */
 	uint64_t cut_calls; /* without an end of their own; their length is in the statistics */
 	uint64_t samples;
-	uint64_t lost_calls, lost_samples; /* known to be missing in it */
-	bool calls_in_gap, samples_in_gap; /* more may be: it was open in a gap of no known region */
+	struct sp_missing missing;
 	double share;	      /* of self time in that of the lanes; NAN unknown */
 	double sampled_share; /* of all samples; NAN without samples */
 	double tracer_share;  /* of the total, that its own probes took; NAN unknown */

@@ -34,4 +34,10 @@ struct sp_shown sp_show_rough(double count);
 /* "0.0 %" to "100.0 %"; "-" for what is not a number. */
 struct sp_shown sp_show_share(double fraction);
 
+/* What a noun has behind a number: "1 call", "2 calls". */
+static inline const char *sp_plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
 #endif

@@ -59,9 +59,4 @@ uint32_t sp_convert_count_ranks(struct sp_profile *profile, bool samples);
 void sp_convert_say_losses(struct sp_convert *convert);
 void sp_convert_free(struct sp_convert *convert);
 
-static inline const char *sp_plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
 #endif

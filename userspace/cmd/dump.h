@@ -13,9 +13,11 @@
 int sp_dump_profile(struct sp_dump *dump, struct sp_profile *profile, struct sp_error *error);
 int sp_dump_journal(struct sp_dump *dump, const char *path, struct sp_error *error);
 
-/* dump_profile.c's share that dump_parts.c has: everything but regions, rows, calls, samples. */
+/* dump_profile.c's share that dump_parts.c has: everything but regions, rows, calls, samples … */
 int sp_dump_facts(struct sp_dump *dump, struct sp_profile *profile, struct sp_error *error);
 int sp_dump_tables(struct sp_dump *dump, struct sp_profile *profile, struct sp_error *error);
 int sp_dump_extras(struct sp_dump *dump, struct sp_profile *profile, struct sp_error *error);
+/* … and that dump_samples.c has. */
+int sp_dump_samples(struct sp_dump *dump, struct sp_profile *profile, struct sp_error *error);
 
 #endif

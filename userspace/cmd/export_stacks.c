@@ -51,7 +51,7 @@ static char *describe(const struct sp_export_stacks *export)
 
 	if (!out)
 		return NULL;
-	fprintf(out, "%s sample%s", sp_show_count(samples).text, samples == 1 ? "" : "s");
+	fprintf(out, "%s sample%s", sp_show_count(samples).text, sp_plural(samples));
 	if (export->load.files.hz > 0)
 		fprintf(out, " at %" PRId64 " Hz", export->load.files.hz);
 	for (size_t i = 0; i < export->load.n_regions; i++)
@@ -173,7 +173,7 @@ static int check_output(const struct sp_export_stacks *export, const char *path)
 int sp_export_stacks(struct sp_export_stacks *export, char *const *inputs, size_t n,
 		     const char *output)
 {
-	uint64_t left_out = 0;
+	uint64_t left_out = 0, samples;
 	int r;
 
 	if (output && !strcmp(output, "-"))
@@ -196,11 +196,13 @@ int sp_export_stacks(struct sp_export_stacks *export, char *const *inputs, size_
 		return 1;
 	}
 	sp_stacks_load_warn(&export->load);
+	samples = sp_calltree_node(export->load.tree, 0)->samples;
 	if (output)
-		sp_log_info("%s: %s samples", output,
-			    sp_show_count(sp_calltree_node(export->load.tree, 0)->samples).text);
+		sp_log_info("%s: %s sample%s", output, sp_show_count(samples).text,
+			    sp_plural(samples));
 	if (left_out)
-		sp_log_verbose("%s branches under %.4g %% are not drawn (--min)",
-			       sp_show_count(left_out).text, export->least * 100);
+		sp_log_verbose("%s %s under %.4g %% not drawn (--min)",
+			       sp_show_count(left_out).text, left_out == 1 ? "branch" : "branches",
+			       export->least * 100);
 	return 0;
 }

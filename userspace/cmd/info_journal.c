@@ -229,7 +229,7 @@ static void print_numbers(const struct sp_info_journal *info)
 		       sp_recording_meta_number(rec, "kernel_stacks", 0), &rec->stacks);
 	if (lost)
 		sp_info_line("losses", "%s event%s, as told above", sp_show_count(lost).text,
-			     lost == 1 ? "" : "s");
+			     sp_plural(lost));
 	else
 		sp_info_line("losses", rec->ended && info->intact ? "none" : "unknown");
 }

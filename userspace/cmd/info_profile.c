@@ -225,7 +225,7 @@ static void print_losses(const struct sp_info *rec)
 {
 	if (rec->lost)
 		sp_info_line("losses", "%s event%s, as told above", sp_show_count(rec->lost).text,
-			     rec->lost == 1 ? "" : "s");
+			     sp_plural(rec->lost));
 	else
 		sp_info_line("losses", rec->losses_known ? "none" : "unknown");
 }

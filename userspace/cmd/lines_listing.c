@@ -169,7 +169,7 @@ void sp_listing_show(const struct sp_annotate *annotate, const struct listing *l
 						      : SP_LINES_NO_REGION_NAME);
 	}
 	printf("  %s of %s sample%s, %s\n", sp_show_count(listing->samples).text,
-	       sp_show_count(listing->total).text, listing->total == 1 ? "" : "s",
+	       sp_show_count(listing->total).text, sp_plural(listing->total),
 	       sp_show_share((double)listing->samples / (double)listing->total).text);
 	if (state == SP_SOURCE_NEWER)
 		sp_sample_note(stdout,

@@ -215,7 +215,7 @@ static void show_rows(const struct style *style, const struct sp_lines_view *vie
 		puts("  (out of memory)");
 	if (complete && rest)
 		printf("  and %s in %s more line%s (--top 0 shows all)\n", sp_show_count(rest).text,
-		       sp_show_count(n_folded - n).text, n_folded - n == 1 ? "" : "s");
+		       sp_show_count(n_folded - n).text, sp_plural(n_folded - n));
 	for (size_t i = 0; rows && i < n; i++) {
 		free(rows[i].place);
 		free(rows[i].source);
@@ -235,7 +235,7 @@ static void show_region(const struct style *style, const struct sp_lines_view *v
 	sp_text_print(stdout,
 		      region->name ? sp_region_shown(region->name) : SP_LINES_NO_REGION_NAME);
 	printf("%s  %s sample%s, %s of all%s%s\n", style->colour ? "\033[0m" : "",
-	       sp_show_count(region->samples).text, region->samples == 1 ? "" : "s",
+	       sp_show_count(region->samples).text, sp_plural(region->samples),
 	       sp_show_share((double)region->samples / (double)view->input->files.samples).text,
 	       sp_missing_any(&missing) ? "; missing: " : "", sp_missing_tell(&missing).text);
 	if (folded)
@@ -304,7 +304,7 @@ void sp_lines_show_notes(const struct sp_lines_view *view)
 	const struct sp_sample_files *files = &view->input->files;
 
 	sp_lines_note(view, stdout);
-	printf("%s sample%s", sp_show_count(files->samples).text, files->samples == 1 ? "" : "s");
+	printf("%s sample%s", sp_show_count(files->samples).text, sp_plural(files->samples));
 	if (files->hz > 0)
 		printf(" at %" PRId64 " Hz", files->hz);
 	printf(" from %zu %s\n", files->n, files->n == 1 ? "file" : "files");

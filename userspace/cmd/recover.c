@@ -40,7 +40,8 @@ static const struct sp_option options[] = {
 	{"compress", KEY_COMPRESS, "LEVEL", "none, auto, or 1 (fast) to 9 (small); default: auto"},
 	{"force", KEY_FORCE, NULL, "replace files of the same name"},
 	{"no-line-profile", KEY_NO_LINE_PROFILE, NULL,
-	 "do not store the source lines of samples (for other\nprograms: sp-report lines finds them "
+	 "do not store the source lines of samples (for other\nprograms: sp-report lines finds "
+	 "them "
 	 "itself)"},
 	{"keep-journal", KEY_KEEP, NULL, "do not remove a complete journal afterwards"},
 	{"quiet", 'q', NULL, "only errors and warnings"},
@@ -144,11 +145,6 @@ static void hint(const struct sp_finalize_options *opts, const struct sp_finaliz
 			    opts->journal);
 }
 
-static const char *plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
 static void warn_about_journal(const struct sp_finalize_options *opts,
 			       const struct sp_finalize_result *result)
 {
@@ -162,29 +158,31 @@ static void warn_about_journal(const struct sp_finalize_options *opts,
 			       sp_show_count(result->facts.good_bytes).text,
 			       sp_show_count(result->facts.file_bytes).text,
 			       sp_show_count(result->facts.blocks).text,
-			       plural(result->facts.blocks),
+			       sp_plural(result->facts.blocks),
 			       result->facts.damage[0] ? "; what follows is lost" : "");
 	if (!rec->ended)
 		sp_log_warning("the recorder died before the recording ended, or is still at it: "
 			       "what it had not written yet is missing");
 	else if (rec->calls < rec->end_calls || rec->samples < rec->end_samples)
 		sp_log_warning(
-			"the journal says that it had %llu calls and %llu samples, but only %llu "
+			"the journal says that it had %llu call%s and %llu sample%s, but only %llu "
 			"and %llu are in it",
-			(unsigned long long)rec->end_calls, (unsigned long long)rec->end_samples,
+			(unsigned long long)rec->end_calls, sp_plural(rec->end_calls),
+			(unsigned long long)rec->end_samples, sp_plural(rec->end_samples),
 			(unsigned long long)rec->calls, (unsigned long long)rec->samples);
 	if (rec->made_up_lanes)
 		sp_log_warning("%llu thread%s without a record of %s own: shown as '?'",
-			       (unsigned long long)rec->made_up_lanes, plural(rec->made_up_lanes),
+			       (unsigned long long)rec->made_up_lanes,
+			       sp_plural(rec->made_up_lanes),
 			       rec->made_up_lanes == 1 ? "its" : "their");
 	if (rec->unknown_sites)
 		sp_log_warning("%llu call%s of regions whose name is not known: shown as "
 			       "'[unknown region …]'",
 			       (unsigned long long)rec->unknown_site_calls,
-			       plural(rec->unknown_site_calls));
+			       sp_plural(rec->unknown_site_calls));
 	if (result->reversed)
 		sp_log_warning("%llu call%s ended before it began: kept with no length",
-			       (unsigned long long)result->reversed, plural(result->reversed));
+			       (unsigned long long)result->reversed, sp_plural(result->reversed));
 }
 
 static void warn_about_losses(const struct sp_recording *rec)
@@ -250,8 +248,8 @@ static void say_result(const struct sp_finalize_options *opts,
 	if (result->no_lines && *result->no_lines)
 		sp_log_info("note: %s", result->no_lines);
 	sp_log_info("%s call%s, %s sample%s (%s outside of regions)%s%s",
-		    sp_show_count(result->calls).text, plural(result->calls),
-		    sp_show_count(result->samples).text, plural(result->samples),
+		    sp_show_count(result->calls).text, sp_plural(result->calls),
+		    sp_show_count(result->samples).text, sp_plural(result->samples),
 		    sp_show_count(result->samples_outside).text,
 		    stacks && stacks[0] ? "; stacks " : "", stacks ? stacks : "");
 	for (size_t i = 0; i < result->n_files; i++) {

@@ -71,13 +71,13 @@ char *sp_sample_tell_silent(const struct sp_sample_files *files)
 	if (!list)
 		return NULL;
 	if (lost)
-		r = asprintf(&text, "no sample is left of rank%s %s: %s %s lost", n == 1 ? "" : "s",
+		r = asprintf(&text, "no sample is left of rank%s %s: %s %s lost", sp_plural(n),
 			     list, sp_show_count(lost).text, lost == 1 ? "was" : "were");
 	else
 		r = asprintf(
 			&text,
 			"no sample is there of rank%s %s; whose the lost ones were is not known",
-			n == 1 ? "" : "s", list);
+			sp_plural(n), list);
 	return r < 0 ? NULL : text;
 }
 

@@ -133,7 +133,7 @@ int sp_sample_check_any(const struct sp_sample_files *files, const char *path)
 		sp_log_error("%s: no samples, but %s line profile%s: sp-report dump --section "
 			     "lines %s",
 			     path, sp_show_count(files->line_profiles).text,
-			     files->line_profiles == 1 ? "" : "s", files->with_line_profiles);
+			     sp_plural(files->line_profiles), files->with_line_profiles);
 	else if (files->foreign)
 		sp_log_error("%s: no samples: they are in the .sps files of native programs, and "
 			     "in recordings of sp-trace, unless its -F was 0",
@@ -168,7 +168,7 @@ void sp_sample_note_outside(FILE *out, const struct sp_sample_files *files)
 		sp_sample_note(out,
 			       "%s more sample%s fell outside of every region; .sps files only "
 			       "count them",
-			       sp_show_count(files->outside).text, files->outside == 1 ? "" : "s");
+			       sp_show_count(files->outside).text, sp_plural(files->outside));
 }
 
 void sp_sample_note_other(FILE *out, const struct sp_sample_files *files, const char *command)

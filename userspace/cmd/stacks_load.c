@@ -165,7 +165,7 @@ static void note_regions(const struct sp_stacks_load *load, FILE *out)
 		sp_sample_note(out,
 			       "%s sample%s: the regions around theirs are not known, since calls "
 			       "were lost",
-			       sp_show_count(samples).text, samples == 1 ? "" : "s");
+			       sp_show_count(samples).text, sp_plural(samples));
 }
 
 /* How many stacks lack callers, and the usual reason. */
@@ -206,9 +206,9 @@ static void note_stacks(const struct sp_stacks_load *load, FILE *out)
 				    "with --stacks eh for whole stacks");
 	if (left_out)
 		sp_sample_note(out,
-			       "the callers of %s samples are left out: there are too many "
+			       "the callers of %s sample%s are left out: there are too many "
 			       "different stacks for the memory",
-			       sp_show_count(left_out).text);
+			       sp_show_count(left_out).text, sp_plural(left_out));
 }
 
 /* Names are looked up anew; lines were, too, when the recording was made, and are kept. sp-report

@@ -7,6 +7,8 @@
 
 #include "userspace/analysis/summary.h"
 
+#define SP_SUMMARY_NO_REGION "(no region)"
+
 struct sp_summary_view {
 	const struct sp_inputs *inputs;
 	const struct sp_summary *summary; /* its regions in the order shown */

@@ -336,7 +336,7 @@ static void print_heading(const struct sp_tree_view *view)
 	const struct sp_sample_files *files = &view->load->files;
 	uint64_t shown = sp_calltree_node(view->tree, 0)->samples;
 
-	printf("%s sample%s", sp_show_count(files->samples).text, files->samples == 1 ? "" : "s");
+	printf("%s sample%s", sp_show_count(files->samples).text, sp_plural(files->samples));
 	if (files->hz > 0)
 		printf(" at %" PRId64 " Hz", files->hz);
 	printf(" from %zu %s", files->n, files->n == 1 ? "file" : "files");

@@ -169,8 +169,8 @@ static char *what_was_checked(const struct sp_verdict *verdict)
 	append(out, &between, verdict->objects, "object", "objects");
 	fprintf(out, "%s%s", between, sp_show_size((double)verdict->bytes).text);
 	if (verdict->dangling)
-		fprintf(out, "; parents of %s calls are not in the file",
-			sp_show_count(verdict->dangling).text);
+		fprintf(out, "; parents of %s call%s are not in the file",
+			sp_show_count(verdict->dangling).text, sp_plural(verdict->dangling));
 	if (fclose(out)) {
 		free(text);
 		return NULL;
@@ -259,7 +259,7 @@ static void say(const struct request *request, const char *path, const struct sp
 	sp_text_print(stdout, path);
 	printf(": ok");
 	if (warnings)
-		printf(", with %u warning%s", warnings, warnings == 1 ? "" : "s");
+		printf(", with %u warning%s", warnings, sp_plural(warnings));
 	if (verdict->lost)
 		printf(", but incomplete: %s event%s lost when it was recorded",
 		       sp_show_count(verdict->lost).text, verdict->lost == 1 ? " was" : "s were");

@@ -120,8 +120,8 @@ void sp_verify_show_stacks(const struct sp_stack_compare *compare)
 		sp_log_warning("%s %s; libdw went through it by frame pointers",
 			       stats.files[i].path, sp_dwarf_refusal_text(stats.files[i].refusal));
 	if (stats.gave_up)
-		sp_log_warning("libdw died %u times; the stacks that were left were not compared",
-			       stats.deaths);
+		sp_log_warning("libdw died %u time%s; the stacks that were left were not compared",
+			       stats.deaths, sp_plural(stats.deaths));
 	show_differences(compare, false, 20);
 	show_differences(compare, true, 5);
 }

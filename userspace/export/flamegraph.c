@@ -170,7 +170,7 @@ static int put_title(const struct drawing *drawing, uint32_t number)
 	if (number)
 		fprintf(out, " (%s)", sp_calltree_kind_name(drawing->tree, number));
 	fprintf(out, "\n%s sample%s, %s of all", sp_show_count(node->samples).text,
-		node->samples == 1 ? "" : "s",
+		sp_plural(node->samples),
 		sp_show_share((double)node->samples / (double)drawing->all).text);
 	if (node->self && node->self != node->samples)
 		fprintf(out, ", %s in itself",
