@@ -12,6 +12,8 @@
 
 #include "formats/profile_guard_internal.h"
 
+#include "formats/search.h"
+
 /* What a read wants, and where it goes on. */
 struct want {
 	uint32_t op, columns;
@@ -44,17 +46,9 @@ static void copy_out(const struct sp_guard *guard, const struct want *want,
 /* The row of a call by its number. */
 static uint32_t row_of(const struct sp_guard *guard, uint64_t call)
 {
-	uint32_t low = 0, high = guard->profile->info.n_rows;
+	uint32_t rows = guard->profile->info.n_rows;
 
-	while (high - low > 1) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (guard->row_first[middle] <= call)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	return (uint32_t)sp_search(rows, i, guard->row_first[i] <= call) - 1;
 }
 
 static int ask(struct sp_guard *guard, uint32_t op, uint32_t half,

@@ -15,6 +15,7 @@
 
 #include "formats/profile_merge_internal.h"
 #include "formats/profile_nest.h"
+#include "formats/search.h"
 #include "formats/util.h"
 
 enum {
@@ -58,17 +59,7 @@ static int put(struct sp_merge_nested *nested, const void *data, size_t size, ui
 
 static struct window *window_of(const struct sp_merge_nested *nested, uint32_t row)
 {
-	uint32_t low = 0, high = nested->n_rows;
-
-	while (high - low > 1) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (nested->rows[middle] <= row)
-			low = middle;
-		else
-			high = middle;
-	}
-	return &nested->windows[low];
+	return &nested->windows[sp_search(nested->n_rows, i, nested->rows[i] < row)];
 }
 
 static int flush(struct sp_merge_nested *nested, struct window *window)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "formats/profile_merge_internal.h"
+#include "formats/search.h"
 #include "formats/util.h"
 
 /* The end of a long path says more than its beginning. */
@@ -174,17 +175,9 @@ static bool has_samples_of(const struct sp_merge_part *part, uint32_t rank)
 static const struct sp_merge_claim *find_owner(const struct sp_merge *merge, size_t n_owned,
 					       uint32_t rank)
 {
-	size_t low = 0, high = n_owned;
+	size_t at = sp_search(n_owned, i, merge->claims[i].rank < rank);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (merge->claims[middle].rank < rank)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < n_owned && merge->claims[low].rank == rank ? &merge->claims[low] : NULL;
+	return at < n_owned && merge->claims[at].rank == rank ? &merge->claims[at] : NULL;
 }
 
 /* Compares the samples of a joining part, which claims ranks from @first on, with those of the

@@ -6,6 +6,7 @@
  * after those of the part before, so that each stack still ends where the next one begins.
  */
 #include "formats/profile_merge_internal.h"
+#include "formats/search.h"
 #include "formats/util.h"
 
 int sp_merge_count_samples(struct sp_merge *merge, struct sp_error *error)
@@ -52,17 +53,7 @@ static uint64_t first_frame(const struct sp_merge_part *part)
 static const struct sp_merge_part *part_of(const struct sp_merge *merge, uint64_t at,
 					   uint64_t (*first)(const struct sp_merge_part *))
 {
-	size_t low = 0, high = merge->n_parts;
-
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (first(&merge->parts[middle]) <= at)
-			low = middle;
-		else
-			high = middle;
-	}
-	return &merge->parts[low];
+	return &merge->parts[sp_search(merge->n_parts, i, first(&merge->parts[i]) <= at) - 1];
 }
 
 static int64_t moved_row(const struct sp_merge_part *part, enum sp_h5_table which, int64_t row)

@@ -8,19 +8,11 @@
 
 #include "formats/profile_internal.h"
 
+#include "formats/search.h"
+
 uint32_t sp_profile_rank_index(const struct sp_profile *profile, uint32_t rank)
 {
-	uint32_t low = 0, high = profile->info.n_ranks;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (profile->ranks[middle] < rank)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return (uint32_t)sp_search(profile->info.n_ranks, i, profile->ranks[i] < rank);
 }
 
 /* Counts the rows of each rank, then deals them out. */

@@ -19,10 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/search.h"
 #include "loader/without.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
-#include "userspace/base/search.h"
 
 #define SLOTS (2 * SP_KALLSYMS_ADDRESSES) /* a power of two */
 #define LONGEST (256u << 10) /* bytes of a function; the longest known have some 50 KiB */

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/search.h"
 #include "userspace/base/cleanup.h"
-#include "userspace/base/search.h"
 
 #define LOOKS 8 /* a fork bomb would keep us here for ever */
 

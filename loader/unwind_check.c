@@ -9,7 +9,8 @@
 #include <stdlib.h>
 
 #include "loader/unwind_scan.h"
-#include "userspace/base/search.h"
+
+#include "formats/search.h"
 
 #define MAX_OFFSET (1 << 30)
 

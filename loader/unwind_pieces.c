@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "userspace/base/search.h"
+#include "formats/search.h"
 
 static int make_room(struct sp_unwind_pieces *pieces, size_t more)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "userspace/base/search.h"
+#include "formats/search.h"
 
 struct run {
 	uint64_t first, count;

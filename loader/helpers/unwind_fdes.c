@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/search.h"
 #include "userspace/base/array.h"
-#include "userspace/base/search.h"
 
 int sp_unwind_fdes_add(struct sp_unwind_fdes *fdes, const struct sp_unwind_fde *fde,
 		       struct sp_error *err)

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/search.h"
 #include "loader/helpers/elf_file.h"
 #include "loader/helpers/unwind_cfi.h"
 #include "loader/helpers/unwind_code.h"
@@ -28,7 +29,6 @@
 #include "loader/helpers/unwind_functions.h"
 #include "loader/helpers/unwind_rows.h"
 #include "userspace/base/array.h"
-#include "userspace/base/search.h"
 
 #define MAX_CIES (1u << 20)
 /* Of functions without call frame information. OpenBLAS has 2,355 with 11 MB. */

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/search.h"
 #include "userspace/analysis/debug_scope.h"
 #include "userspace/base/array.h"
 #include "userspace/base/idmap.h"
@@ -292,33 +293,27 @@ static void find_parent(const struct sp_debug_hints *hints, const struct functio
 			enum kind counted, struct sp_name_hints *names)
 {
 	const struct function *all = hints->by_place;
-	size_t low = 0, high = hints->n_placed;
+	/* Behind the last one on the line, or before it. */
+	size_t at = sp_search(hints->n_placed, i,
+			      all[i].file < outlined->file || (all[i].file == outlined->file &&
+							       all[i].line <= outlined->line));
 	uint32_t last = 0;
 	unsigned int number = 0;
 
-	while (low < high) { /* behind the last one on the line, or before it */
-		size_t middle = low + (high - low) / 2;
+	while (at-- > 0 && all[at].file == outlined->file) {
+		Dwarf_Die die = all[at].die;
 
-		if (all[middle].file < outlined->file ||
-		    (all[middle].file == outlined->file && all[middle].line <= outlined->line))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	while (low-- > 0 && all[low].file == outlined->file) {
-		Dwarf_Die die = all[low].die;
-
-		if (all[low].kind == WRITTEN) {
+		if (all[at].kind == WRITTEN) {
 			/* Of instances of a template none can be told to be the parent. */
-			names->parent_is_one_of = count_written(hints, low) > 1;
+			names->parent_is_one_of = count_written(hints, at) > 1;
 			names->parent =
 				names->parent_is_one_of ? dwarf_diename(&die) : linker_name(&die);
 			names->construct = number;
 			return;
 		}
-		if (all[low].kind == counted && all[low].line != last) {
+		if (all[at].kind == counted && all[at].line != last) {
 			number++;
-			last = all[low].line;
+			last = all[at].line;
 		}
 	}
 }

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/search.h"
 #include "userspace/analysis/debug_rows_private.h"
 
 /* ---- the program ---- */
@@ -34,17 +35,7 @@ struct target {
 
 static size_t first_not_before(const struct target *target, uint64_t address)
 {
-	size_t low = 0, high = target->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (target->addresses[middle] < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sp_search(target->n, i, target->addresses[i] < address);
 }
 
 /* The rows are held against the addresses that are next, which is seldom. */

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/search.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/idmap.h"
-#include "userspace/base/search.h"
 
 #define CHUNK 65536
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/search.h"
 #include "userspace/base/cleanup.h"
 
 #define RADIX_BITS 11
@@ -76,17 +77,7 @@ static uint64_t *list_groups(const struct sp_record *records, size_t used, size_
 
 static uint32_t group_number(const uint64_t *groups, size_t n, uint64_t group)
 {
-	size_t low = 0, high = n;
-
-	while (high - low > 1) {
-		size_t middle = (low + high) / 2;
-
-		if (groups[middle] <= group)
-			low = middle;
-		else
-			high = middle;
-	}
-	return (uint32_t)low;
+	return (uint32_t)sp_search(n, i, groups[i] < group);
 }
 
 /* Records of equal group and time came in order of arrival; few, so insertion does. */

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/search.h"
 #include "userspace/analysis/recording_events.h"
 #include "userspace/base/array.h"
 
@@ -48,18 +49,10 @@ void sp_recording_sort_befores(struct sp_recording *rec)
 /* The first that does not stand before @lane and @time. */
 static size_t find(const struct sp_recording *rec, uint64_t lane, uint64_t time)
 {
-	size_t low = 0, high = rec->n_befores;
+	const struct sp_before *at = rec->befores;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct sp_before *at = &rec->befores[middle];
-
-		if (at->lane < lane || (at->lane == lane && at->end < time))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sp_search(rec->n_befores, i,
+			 at[i].lane < lane || (at[i].lane == lane && at[i].end < time));
 }
 
 const struct sp_before *sp_recording_before(const struct sp_recording *rec, uint32_t lane,

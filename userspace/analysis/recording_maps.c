@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/search.h"
 #include "userspace/base/cleanup.h"
-#include "userspace/base/search.h"
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 #define MAX_FORKS 64 /* generations that a look-up follows */

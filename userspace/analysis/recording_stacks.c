@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/search.h"
 #include "userspace/analysis/recording_events.h"
 #include "userspace/base/array.h"
-#include "userspace/base/search.h"
 
 int sp_recording_add_kernel_symbol(struct sp_recording *rec, const struct sp_event *event)
 {

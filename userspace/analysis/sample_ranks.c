@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/search.h"
 #include "formats/util.h"
 #include "userspace/base/array.h"
-#include "userspace/base/search.h"
 
 void sp_sample_ranks_done(struct sp_sample_ranks *ranks)
 {

@@ -10,9 +10,9 @@
  */
 #include <stdlib.h>
 
+#include "formats/search.h"
 #include "userspace/analysis/stacks_private.h"
 #include "userspace/base/array.h"
-#include "userspace/base/search.h"
 
 #define EPOCH_BITS 28 /* changes of mappings that are told apart */
 #define MAX_OVER 1024 /* mappings looked at for an address */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/search.h"
 #include "userspace/analysis/symbol_stubs.h"
 #include "userspace/base/pool.h"
 
@@ -159,19 +160,17 @@ int sp_symbol_table_read(Dwfl_Module *module, struct sp_symbol_table **ret_table
 	return 0;
 }
 
+/* The name of the symbol before the one with that number, if the address is in it. */
+static const char *name_before(const struct sp_symbol_table *table, size_t at, uint64_t address)
+{
+	return at && address < table->symbols[at - 1].end ? table->symbols[at - 1].name : NULL;
+}
+
 const char *sp_symbol_table_find(const struct sp_symbol_table *table, uint64_t address)
 {
-	size_t low = 0, high = table->n_symbols;
+	size_t at = sp_search(table->n_symbols, i, table->symbols[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (table->symbols[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && address < table->symbols[low - 1].end ? table->symbols[low - 1].name : NULL;
+	return name_before(table, at, address);
 }
 
 /* Looked for from where the last one was, in steps that double: neighbours are found at once. */
@@ -184,16 +183,8 @@ const char *sp_symbol_table_next(const struct sp_symbol_table *table, uint64_t a
 		step *= 2;
 	}
 	high = low + step - 1 < table->n_symbols ? low + step - 1 : table->n_symbols;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (table->symbols[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*at = low;
-	return low && address < table->symbols[low - 1].end ? table->symbols[low - 1].name : NULL;
+	*at = low + sp_search(high - low, i, table->symbols[low + i].start <= address);
+	return name_before(table, *at, address);
 }
 
 bool sp_symbol_table_is_empty(const struct sp_symbol_table *table)

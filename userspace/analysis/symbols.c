@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/search.h"
 #include "userspace/analysis/symbols_private.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
@@ -241,14 +242,7 @@ struct sp_symbols_entry *sp_symbols_entry_find(const struct sp_symbols_file *mod
 		low = index->starts[at >> index->shift];
 		high = index->starts[(at >> index->shift) + 1];
 	}
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (module->entries[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low += sp_search(high - low, i, module->entries[low + i].address < address);
 	return low < module->n_entries && module->entries[low].address == address
 		       ? &module->entries[low]
 		       : NULL;

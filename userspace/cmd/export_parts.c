@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 
 #include "formats/directory.h"
+#include "formats/search.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
-#include "userspace/base/search.h"
 #include "userspace/base/text.h"
 
 static struct sp_export_part *find_part(struct sp_export_parts *parts, uint32_t rank)

@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "formats/search.h"
 #include "formats/wire.h"
 #include "userspace/base/cleanup.h"
-#include "userspace/base/search.h"
 #include "userspace/cmd/verify.h"
 
 enum {

@@ -4,8 +4,8 @@
  *
  *   size_t first = sp_search(n, i, items[i].key < key);   the first whose key is not below
  */
-#ifndef SP_BASE_SEARCH_H
-#define SP_BASE_SEARCH_H
+#ifndef SP_FORMATS_SEARCH_H
+#define SP_FORMATS_SEARCH_H
 
 #include <stddef.h>
 
