@@ -8,9 +8,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "loader/unwind_scan.h"
-
 #include "formats/search.h"
+#include "loader/unwind_scan.h"
 
 #define MAX_OFFSET (1 << 30)
 

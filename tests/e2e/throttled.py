@@ -94,7 +94,7 @@ def cpu_time(pid):
 
 def not_taken(events):
     """The gaps; that the recording began inside of a call, whose end then has no begin, is none of them."""
-    return [v for name, _, _, v, _ in events if name == "loss" and v["cause"] == THROTTLED]
+    return [e for e in events if e["event"] == "loss" and e["cause"] == THROTTLED]
 
 
 def record(into, program, throttle):
@@ -109,7 +109,7 @@ def record(into, program, throttle):
     end_cpu, end = cpu_time(program.pid), time.monotonic_ns()
     spans, said = judge.spans(), stop_trace(tracer)
     events = list(Journal(into / "journal.spj").events())
-    samples = sum(name == "sample" and begin <= v["time"] < end for name, _, _, v, _ in events)
+    samples = sum(e["event"] == "sample" and begin <= e["time"] < end for e in events)
     gaps = not_taken(events)
     due = (HZ * (end_cpu - begin_cpu) / 1e9, HZ * (end - begin) / 1e9)
     return due, samples, gaps, spans, said, judge.cycles
@@ -165,7 +165,7 @@ def still_throttled(into):
         time.sleep(0.3)
     said = stop_trace(tracer)
     events = list(Journal(into / "out/journal.spj").events())
-    stop = [v["time"] for name, _, _, v, _ in events if name == "end"]
+    stop = [e["time"] for e in events if e["event"] == "end"]
     gaps = not_taken(events)
     check(gaps, f"nothing is missing: {said}")
     check(all(g["first"] <= g["last"] <= stop[0] for g in gaps), f"a gap goes on after the end at {stop}: {gaps[-5:]}")

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import unittest
 
+sys.path.append(os.path.join(os.path.dirname(__file__), "../lib"))
 import journal
 
 SP_REPORT, MAKE_JOURNAL, WORK = sys.argv[1:4]

@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
+sys.path.append(os.path.join(os.path.dirname(__file__), "../lib"))
 import journal
 from checks import check, end, told
 

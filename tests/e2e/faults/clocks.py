@@ -129,8 +129,8 @@ def cpu_unplugged(into):
     contains(said, "CPU 1 was off and is back")
     [file] = (into / "out").glob("*_rank00000.h5")
     check_exact(Profile(file), ledger)
-    late = [v["cpu"] for name, _, _, v, _ in Journal(into / "out/journal.spj").events()
-            if name == "sample" and v["time"] > back + 1.1 * 10**9]
+    late = [e["cpu"] for e in Journal(into / "out/journal.spj").events()
+            if e["event"] == "sample" and e["time"] > back + 1.1 * 10**9]
     check(late.count(1) > 50, f"{late.count(1)} of {len(late)} samples are of the CPU that came back")
     for process in busy:
         process.kill()

@@ -29,6 +29,7 @@ BIN = pathlib.Path(os.environ["SP_BIN"])
 PROGRAMS = pathlib.Path(os.environ["SP_PROGRAMS"])
 WORK = pathlib.Path(os.environ["SP_WORK"])
 SOURCE = pathlib.Path(os.environ["SP_SOURCE"])
+sys.path.append(str(SOURCE / "tests/lib"))  # journal.py
 SP_TRACE = str(BIN / "sp-trace")
 SP_REPORT = str(BIN / "sp-report")
 SANITIZED = os.environ.get("SP_SANITIZED") == "1"  # sp-trace, sp-report and examples/ are

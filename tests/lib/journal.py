@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Journals, read and written by FORMAT.md alone (section 4): a second opinion on sp-report's reader."""
+"""journal.py - journals, read and written by FORMAT.md alone (section 4), without any code of ours."""
 
 import struct
 
@@ -86,7 +86,8 @@ class Packer:
 
 
 def _unpack(schema, payload, count):
-    at, events, last = 0, [], {}
+    """The events of a block, each as `sp-report dump` shows it."""
+    at, last = 0, {}
 
     def varint():
         nonlocal at
@@ -99,19 +100,16 @@ def _unpack(schema, payload, count):
             if byte < 0x80:
                 return value
 
-    def delta(before):
-        value = varint()
-        return (before + ((value >> 1) ^ (MASK if value & 1 else 0))) & MASK
-
     for _ in range(count):
-        number = varint()
-        name, kind, fields = schema.events[number]
-        before = last.get(number, [0] * (2 + len(fields)))
-        values = [delta(old) for old in before]
-        last[number] = values
+        name, kind, fields = schema.events[varint()]
+        values = last.setdefault(name, [0] * (2 + len(fields)))
+        for i in range(2 + len(fields)):
+            delta = varint()
+            if delta:
+                values[i] = values[i] + (delta >> 1 ^ -(delta & 1)) & MASK
         event = {"event": name, "flags": values[0], "lane": values[1]}
-        for (kind_of, field), value in zip(fields, values[2:]):
-            event[field] = value - (1 << 64) if kind_of[0] == "s" and value >> 63 else value
+        for (type_of, field), value in zip(fields, values[2:]):
+            event[field] = value - (1 << 64) if type_of[0] == "s" and value >> 63 else value
         if kind != "none":
             size = varint()
             tail = payload[at:at + size]
@@ -120,27 +118,61 @@ def _unpack(schema, payload, count):
                 event["text"] = [part.decode("utf-8", "replace") for part in tail.split(b"\0")]
             else:
                 event["stack"] = [word[0] for word in struct.iter_unpack("<Q", tail)]
-        events.append(event)
-    return events
+        yield event
+    if at != len(payload):
+        raise ValueError(f"{len(payload) - at} bytes follow the last event of a block")
 
 
-def read(data, checked=True):
-    """(schema, [(offset, end, stream, events)]) of the whole blocks; None for the schema if it is not whole."""
-    schema, blocks, at = None, [], 8
-    if data[:8] != MAGIC:
-        return None, []
-    while len(data) - at >= HEADER.size:
-        magic, size, kind, stream, count, number, zero, crc = HEADER.unpack_from(data, at)
+def _whole_blocks(data):
+    """(offset, end, kind, stream, events, payload) of each."""
+    at, number = 8, 0
+    while data[:8] == MAGIC and len(data) - at >= HEADER.size:
+        magic, size, kind, stream, count, own_number, zero, crc = HEADER.unpack_from(data, at)
         end = at + HEADER.size + size
-        if magic != 0x4B4C4253 or size > 1 << 24 or number != len(blocks) or end > len(data):
+        if magic != 0x4B4C4253 or size > 1 << 24 or own_number != number or end > len(data):
             break
         payload = data[at + HEADER.size:end]
-        if checked and crc32c(data[at:at + 28] + bytes(4) + payload) != crc:
+        if crc32c(data[at:at + 28] + bytes(4) + payload) != crc or (number == 0 and kind != SCHEMA):
             break
-        if not blocks and kind != SCHEMA:
-            break
+        yield at, end, kind, stream, count, payload
+        at, number = end, number + 1
+
+
+def read(data):
+    """(schema, [(offset, end, stream, events)]) of the whole blocks; None for the schema if it is not whole."""
+    schema, blocks = None, []
+    for at, end, kind, stream, count, payload in _whole_blocks(data):
         if not blocks:
             schema = Schema(payload.decode())
-        blocks.append((at, end, stream, _unpack(schema, payload, count) if kind == EVENTS else []))
-        at = end
+        blocks.append((at, end, stream, list(_unpack(schema, payload, count)) if kind == EVENTS else []))
     return schema, blocks
+
+
+class Journal:
+    """The whole blocks of a file."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            data = file.read()
+        if data[:8] != MAGIC:
+            raise ValueError(f"{path} is no journal: {data[:8]}")
+        self.blocks = list(_whole_blocks(data))
+        self.schema = Schema(self.blocks[0][-1].decode()) if self.blocks else None
+
+    def events(self):
+        for _, _, kind, _, count, payload in self.blocks:
+            if kind == EVENTS:
+                yield from _unpack(self.schema, payload, count)
+
+    def calls(self):
+        """{(lane, number): flags} of all calls. Of one that stands twice, the one that ended holds."""
+        found = {}
+        for event in self.events():
+            if event["event"] == "call":
+                key = (event["lane"], event["number"])
+                if key not in found or found[key] & 8:
+                    found[key] = event["flags"]
+        return found
+
+    def count(self, wanted):
+        return sum(event["event"] == wanted for event in self.events())
