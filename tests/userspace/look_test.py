@@ -9,7 +9,6 @@ import argparse
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import struct

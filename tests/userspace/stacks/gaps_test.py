@@ -8,7 +8,7 @@ import os
 import re
 import xml.etree.ElementTree as ET
 
-from recordings import SVG, main, same, there
+from recordings import SVG, main, same
 
 
 def test_gaps(test):

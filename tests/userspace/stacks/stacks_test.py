@@ -6,11 +6,10 @@ import csv
 import io
 import json
 import os
-import random
 import re
 
 from recordings import (FRAME_POINTERS, KERNEL, LEAF, NO_MAPPING, NO_TABLE, Recording, TRUNCATED, fold, main,
-                        random_recording, same, there, tree_of)
+                        random_recording, same, tree_of)
 
 
 def test_places(test):
