@@ -18,7 +18,7 @@ from e2e import (LONG, PROGRAMS, SP_REPORT, SP_TRACE, all_zero, check, contains,
 need_root()
 need_scope_profiler()
 from recording import Profile, text
-from stamps import Log, compare_lane, ready
+from stamps import compare_lane, ready
 
 CALLS = PROGRAMS / "calls"
 THREADS = 2

@@ -3,7 +3,6 @@
 """launch.py - sp-trace -- COMMAND: nothing of it is missed, from its constructors to its orphans; it
 runs as if untraced; what it says and how it ends goes through."""
 import os
-import pathlib
 import signal
 import sys
 

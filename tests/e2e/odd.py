@@ -8,7 +8,7 @@ import shutil
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (PROGRAMS, SP_REPORT, SP_TRACE, check, contains, equal, everywhere, files, finish, good, have, lost, main,
+from e2e import (PROGRAMS, SP_REPORT, check, contains, equal, everywhere, files, good, have, lost, main,
                  need_root, need_scope_profiler, report, run, start, start_trace, stop_trace, trace, wait_for)
 
 need_root()

@@ -11,8 +11,8 @@ import struct
 import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (SOURCE, SP_REPORT, SP_TRACE, check, equal, good, main, need_root, need_scope_profiler, need_tool,
-                 not_sanitized, recorded, run, trace)
+from e2e import (SOURCE, SP_REPORT, SP_TRACE, check, equal, good, main, need_root, need_scope_profiler,
+                 need_tool, not_sanitized, recorded, trace)
 
 need_root()
 need_scope_profiler()

@@ -12,8 +12,8 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
-from e2e import (SP_TRACE, check, contains, equal, everywhere, finish, good, lost, main, need_root,
-                 need_scope_profiler, preloaded, run, start, start_trace, stop_trace, trace, wait_for)
+from e2e import (SP_TRACE, check, contains, equal, everywhere, lost, main, need_root, need_scope_profiler,
+                 preloaded, run, start, start_trace, stop_trace, wait_for)
 
 need_root()
 need_scope_profiler()

@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import struct
-import subprocess
 import sys
 import time
 
@@ -20,7 +19,7 @@ need_root()
 need_scope_profiler()
 from journal import Journal
 from recording import Profile
-from sums import SUMS, check_disarmed, check_exact, check_sums, end_sums, losses, start_sums, wait_ledger
+from sums import check_disarmed, check_exact, end_sums, losses, start_sums
 
 NOBODY = 65534
 

@@ -10,13 +10,13 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
-from e2e import (SOURCE, SP_TRACE, check, contains, equal, everywhere, files, finish, main, need_root,
+from e2e import (SOURCE, SP_TRACE, check, contains, equal, everywhere, finish, main, need_root,
                  need_scope_profiler, preloaded, run, scaled, start, start_trace, stop_trace, wait_for)
 
 need_root()
 need_scope_profiler()
 from recording import Profile
-from sums import SUMS, check_disarmed, check_sums, end_sums, start_sums
+from sums import SUMS, check_disarmed, end_sums, start_sums
 
 sys.path.insert(0, str(SOURCE / "tests/usdt"))
 import elf

@@ -11,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
-from e2e import (EMULATED, SP_REPORT, SP_TRACE, check, contains, equal, files, finish, main, need_root,
+from e2e import (EMULATED, SP_REPORT, SP_TRACE, check, contains, equal, files, main, need_root,
                  need_scope_profiler, run, scaled, semaphores, start, start_trace, stop_trace, wait_for)
 
 need_root()

@@ -12,8 +12,8 @@ import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
 import cgroup
-from e2e import (SP_REPORT, SP_TRACE, check, contains, equal, everywhere, files, finish, good, main, need_root,
-                 need_scope_profiler, not_sanitized, preloaded, run, start, trace, wait_for, wait_said)
+from e2e import (SP_REPORT, SP_TRACE, check, contains, equal, everywhere, finish, good, main, need_root,
+                 need_scope_profiler, not_sanitized, preloaded, run, start, wait_for, wait_said)
 
 need_root()
 need_scope_profiler()

@@ -8,13 +8,13 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
-from e2e import (PROGRAMS, SP_TRACE, check, contains, equal, everywhere, finish, good, lost, main, need_root,
+from e2e import (PROGRAMS, SP_TRACE, check, equal, everywhere, finish, good, lost, main, need_root,
                  need_scope_profiler, start, start_trace, stop_trace, tracee_pid, wait_for)
 
 need_root()
 need_scope_profiler()
 from recording import Profile
-from sums import SUMS, check_disarmed, check_exact, check_sums, end_sums, losses, start_sums, wait_ledger
+from sums import SUMS, check_disarmed, check_exact, end_sums, start_sums, wait_ledger
 
 PTRACER = PROGRAMS / "ptracer"
 CLOSED_BY_EXIT = 2

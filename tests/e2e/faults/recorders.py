@@ -10,13 +10,13 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
-from e2e import (check, contains, equal, everywhere, finish, lost, main, need_root, need_scope_profiler, recorded,
+from e2e import (check, contains, equal, everywhere, lost, main, need_root, need_scope_profiler, recorded,
                  semaphores, start_trace, stop_trace, wait_for)
 
 need_root()
 need_scope_profiler()
 from recording import Profile
-from sums import SUMS, check_exact, check_sums, end_sums, losses, start_sums
+from sums import SUMS, check_exact, end_sums, losses, start_sums
 
 FIRST = ["-F", "997"]
 SECOND = ["-F", "0", "--breakpoints", "--ring-size", "1M"]

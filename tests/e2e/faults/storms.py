@@ -9,13 +9,13 @@ import sys
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
 import cgroup
-from e2e import (SP_TRACE, check, contains, equal, finish, lost, main, need_root, need_scope_profiler,
-                 run, scaled, start, start_trace, stop_trace, trace, wait_for)
+from e2e import (SP_TRACE, check, contains, equal, finish, lost, main, need_root, need_scope_profiler, run,
+                 scaled, start, start_trace, stop_trace, wait_for)
 
 need_root()
 need_scope_profiler()
 from recording import Profile
-from sums import SUMS, Ledger, check_disarmed, check_exact, check_sums, end_sums, losses, start_sums
+from sums import SUMS, Ledger, check_exact, check_sums, end_sums, start_sums
 
 FULL = bool(os.environ.get("SP_TEST_FULL"))
 THREADS = scaled(10_000 if FULL else 1_500, least=300)

@@ -14,7 +14,6 @@ import collections
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 
