@@ -64,8 +64,7 @@ static long end_left(__u32 index, struct sift *s)
 		return 1;
 	barrier_var(outer); /* as in outer_frame() */
 	st->late[st->n_late++ & (SP_LATE_ENDS - 1)] = st->frames[outer + 1].id;
-	put_call(st, &st->frames[outer], &st->frames[outer + 1], outer, s->start,
-		 SP_CALL_CLOSED_BY_UNWINDING);
+	sp_put_call_at(st, s->depth, s->start, SP_CALL_CLOSED_BY_UNWINDING);
 	s->depth = outer;
 	return 0;
 }
@@ -129,6 +128,8 @@ static __noinline int drop_abandoned(struct stack *st, __u64 sp)
 		e.low = 0;
 	if (!innermost_is_above(&e))
 		return 0;
+	/* 0, which the verifier does not know: else it follows these counts through all values. */
+	s.depth = s.base = s.keep = s.from = s.found = (__u32)st->frames[0].number;
 	bpf_loop(SP_MAX_DEPTH, sift_one, &s, 0);
 	if (s.depth < st->depth)
 		st->overflow = 0;

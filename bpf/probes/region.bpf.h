@@ -63,6 +63,19 @@ sp_inline void put_call(struct stack *st, struct frame *outer, struct frame *f, 
 	__sync_lock_test_and_set(&slot->word, word); /* after all of it, on every machine */
 }
 
+/* The same for the call at a depth, from 1, out of line; not static, so that the verifier looks at it
+ * once, and not at each call in a loop. */
+__noinline int sp_put_call_at(struct stack *st, __u32 depth, __u64 end, __u32 flags)
+{
+	__u32 outer = depth - 1;
+
+	if (!st || outer >= SP_MAX_DEPTH)
+		return 0;
+	barrier_var(outer); /* as in outer_frame() */
+	put_call(st, &st->frames[outer], &st->frames[outer + 1], outer, end, flags);
+	return 0;
+}
+
 /* Ends the innermost open call, the one inside @outer, at @now. */
 sp_inline void close_innermost(struct stack *st, struct frame *outer, __u64 now, __u16 flags)
 {
@@ -78,11 +91,11 @@ struct close {
 
 static long close_one(__u32 index, struct close *c)
 {
-	struct frame *outer = outer_frame(c->st);
+	struct stack *st = c->st;
 
-	if (!outer || c->st->depth <= c->keep)
+	if (st->depth <= c->keep)
 		return 1;
-	close_innermost(c->st, outer, c->now, c->flags);
+	sp_put_call_at(st, st->depth--, c->now, c->flags);
 	return 0;
 }
 

@@ -90,7 +90,7 @@ sp_inline void close_without_end(struct edge *e, struct frame *outer, __u16 flag
 
 	st->late[st->n_late++ & (SP_LATE_ENDS - 1)] = outer[1].id;
 	st->overflow = 0; /* what was deeper is gone as well */
-	close_innermost(st, outer, e->now, flag);
+	sp_put_call_at(st, st->depth--, e->now, flag);
 }
 
 static long close_broken(__u32 index, struct edge *e)
@@ -331,7 +331,6 @@ sp_inline bool ends_elsewhere(const struct edge *e)
 static __noinline int repair_end(struct edge *e)
 {
 	struct stack *st;
-	struct frame *outer;
 
 	if (!e)
 		return 0;
@@ -352,9 +351,8 @@ static __noinline int repair_end(struct edge *e)
 	if (!e->found)
 		return 1;
 	close_inner(e, e->found);
-	outer = outer_frame(st);
-	if (outer)
-		close_innermost(st, outer, e->now, 0);
+	if (st->depth)
+		sp_put_call_at(st, st->depth--, e->now, 0);
 	return 0;
 }
 
