@@ -36,7 +36,8 @@ become_companion(const struct sp_companion *companion, int socket, pid_t recorde
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
-	setsid();
+	if (!companion->in_group)
+		setsid();
 	prctl(PR_SET_NAME, companion->name);
 	if (place_descriptors(companion, socket) == 0)
 		companion->run(recorder);

@@ -6,6 +6,7 @@
 #ifndef SP_LOADER_COMPANION_H
 #define SP_LOADER_COMPANION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -17,10 +18,11 @@ struct sp_companion {
 	const char *name;
 	const int *fds;
 	size_t n_fds;
+	bool in_group; /* gets what is sent to the recorder's process group, SIGKILL and SIGSTOP, too */
 	void (*run)(pid_t recorder); /* in the new process; does not return */
 };
 
-/* Starts it, with all signals blocked, in a session of its own, where no terminal reaches it. Of
+/* Starts it, with all signals blocked, and, if not otherwise asked for, in a session of its own. Of
  * the recorder's descriptors it has those that are named here, and the standard streams.
  * *@ret_socket takes messages. -errno without a process. */
 int sp_companion_start(const struct sp_companion *companion, pid_t *ret_pid, int *ret_socket);

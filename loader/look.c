@@ -62,6 +62,11 @@ static void end(struct sp_look *look)
 	look->child = 0;
 }
 
+pid_t sp_look_pid(const struct sp_look *look)
+{
+	return look->child;
+}
+
 int sp_look_start(const struct sp_identity *identity, struct sp_look **ret_look)
 {
 	struct sp_look *look = calloc(1, sizeof(*look));

@@ -27,6 +27,8 @@ int sp_look_start(const struct sp_identity *identity, struct sp_look **ret_look)
 /* What is done in the meantime, every 20 ms of a wait: not with this object. */
 void sp_look_meanwhile(struct sp_look *look, void (*meanwhile)(void *arg), void *arg);
 void sp_look_free(struct sp_look *look); /* NULL is fine */
+/* The child: in our process group, with all signals blocked. 0: there is none. */
+pid_t sp_look_pid(const struct sp_look *look);
 
 /* An open file, and what goes with it. */
 struct sp_look_file {

@@ -175,7 +175,7 @@ static void run_child(pid_t recorder)
 
 int sp_look_child_start(const struct sp_identity *identity, pid_t *ret_pid, int *ret_socket)
 {
-	const struct sp_companion child = {.name = "sp-look", .run = run_child};
+	const struct sp_companion child = {.name = "sp-look", .in_group = true, .run = run_child};
 
 	whose = identity;
 	return sp_companion_start(&child, ret_pid, ret_socket);

@@ -144,17 +144,22 @@ static int arrange_descriptors(struct plan *plan)
 	return close_from((int)count);
 }
 
+/* What came to our group since the fork waits, if we have it blocked, and would kill: it is ignored
+ * once. */
 static void reset_signals(bool own_group)
 {
-	struct sigaction plain = {.sa_handler = SIG_DFL};
+	struct sigaction plain = {.sa_handler = SIG_DFL}, ignored = {.sa_handler = SIG_IGN};
 	sigset_t none;
 
-	for (int sig = 1; sig < NSIG; sig++)
-		sigaction(sig, &plain, NULL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (own_group)
 		setpgid(0, 0);
+	for (int sig = 1; sig < NSIG; sig++) {
+		if (own_group)
+			sigaction(sig, &ignored, NULL);
+		sigaction(sig, &plain, NULL);
+	}
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 /* In a user namespace that does not know the id, root has no rights outside of it anyway. */

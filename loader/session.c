@@ -26,35 +26,6 @@
 #define MOST_FILES 65536
 #define STOP_TRIES 250 /* half a second for threads that were preempted while they wrote a call */
 
-/* The terminal gives Ctrl-C to the command, too. That it is gone, it tells all in the foreground,
- * or only the leader of the session, if that lives. What we got alone is passed on. */
-static void pass_on(struct sp_session *s, const struct signalfd_siginfo *info)
-{
-	bool from_kernel = info->ssi_code == SI_KERNEL;
-
-	if (from_kernel && info->ssi_signo == SIGHUP && getsid(0) == getpid())
-		sp_command_hang_up(s->command);
-	else if (!from_kernel)
-		sp_command_signal(s->command, (int)info->ssi_signo);
-}
-
-int sp_session_take_signals(struct sp_session *s)
-{
-	bool first = !s->asked;
-	struct signalfd_siginfo info;
-	int number = 0;
-
-	while (read(s->signals, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGCHLD || info.ssi_pid == (uint32_t)getpid())
-			continue;
-		number = (int)info.ssi_signo;
-		if (first && s->command)
-			pass_on(s, &info);
-		s->asked = true;
-	}
-	return number;
-}
-
 static void on_signal(struct sp_session *s)
 {
 	int number = sp_session_take_signals(s);
@@ -323,7 +294,7 @@ int sp_session_run(const struct sp_options *options, const struct sp_command_giv
 {
 	struct sp_session s = {
 		.options = options, .given = given, .signals = -1, .output = SP_OUTPUT_NONE};
-	int status = 1, r;
+	int status = 1, number, r;
 
 	raise_files(&given->files);
 	r = sp_session_open(&s);
@@ -335,6 +306,11 @@ int sp_session_run(const struct sp_options *options, const struct sp_command_giv
 		r = sp_session_start_targets(&s);
 		if (r < 0 && s.command && sp_command_ended(s.command))
 			status = sp_command_status(s.command);
+	}
+	if (r == -EINTR && (number = sp_session_take_signals(&s))) {
+		sp_log_error("%s before the recording began: nothing was started",
+			     number == SIGINT ? "interrupted" : "terminated");
+		status = 128 + number;
 	}
 	if (r == 0) {
 		s.began = sp_now();

@@ -175,25 +175,6 @@ void sp_session_write_facts(struct sp_session *s)
 	sp_recorder_meta(r, "ring_bytes", "%zu", s->sizes.call_ring_bytes);
 }
 
-static int take_signals(struct sp_session *s)
-{
-	static const int unless_ignored[] = {SIGINT, SIGHUP};
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGCHLD);
-	/* What was ignored (nohup, an & in a script) stays so: blocked, it would come all the same.
-	 */
-	for (size_t i = 0; i < sp_array_size(unless_ignored); i++)
-		if (!sigismember(&s->given->ignored, unless_ignored[i]))
-			sigaddset(&set, unless_ignored[i]);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	s->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-	return s->signals < 0 ? -errno : 0;
-}
-
 static int start_look(struct sp_session *s)
 {
 	int r = sp_look_start(&s->identity, &s->look);
@@ -212,7 +193,7 @@ int sp_session_open(struct sp_session *s)
 	if (r == 0)
 		r = check_pids(s->options);
 	if (r == 0)
-		r = take_signals(s);
+		r = sp_session_listen(s);
 	if (r == 0)
 		r = sp_identity_find(s->options->as_root, &s->identity);
 	if (r == 0)
@@ -223,6 +204,8 @@ int sp_session_open(struct sp_session *s)
 		r = -ENOMEM;
 	if (r == 0)
 		r = open_bpf(s);
+	if (r == 0)
+		r = sp_session_go_on();
 	if (r == 0)
 		r = open_streams(s);
 	return r;

@@ -191,7 +191,8 @@ void sp_session_await_tables(struct sp_session *s, uint64_t most_ns)
 	uint64_t until = sp_now() + most_ns;
 	unsigned fill;
 
-	while (s->unwind && sp_unwind_is_busy(s->unwind) && sp_now() < until) {
+	while (s->unwind && sp_unwind_is_busy(s->unwind) && sp_now() < until &&
+	       (s->began || sp_session_go_on() == 0)) {
 		struct pollfd p = {.fd = sp_unwind_fd(s->unwind), .events = POLLIN};
 
 		(void)poll(&p, 1, 2);

@@ -143,6 +143,8 @@ int sp_session_start_targets(struct sp_session *s)
 		if (r == 0)
 			r = check_armed(s);
 		if (r == 0)
+			r = sp_session_go_on();
+		if (r == 0)
 			r = sp_command_prepare(s->options->command, &s->identity, s->given,
 					       &s->command);
 		if (r == 0) {
@@ -159,6 +161,8 @@ int sp_session_start_targets(struct sp_session *s)
 	start_hold(s);
 	sp_session_drain(s, &fill); /* who is there, what they map, and arms it */
 	r = check_armed(s);
+	if (r == 0)
+		r = sp_session_go_on();
 	if (r < 0)
 		return r;
 	sp_bpf_enable_regions(s->bpf, true);
@@ -185,6 +189,9 @@ int sp_session_start_targets(struct sp_session *s)
 			       s->options->hz);
 	if (!s->command && sp_images_armed(s->images) == 0)
 		sp_session_say_without_probes(s->program);
+	r = sp_session_go_on();
+	if (r < 0)
+		return r;
 	sp_session_hurry(s, true);
 	return s->command ? start_command(s) : 0;
 }

@@ -70,8 +70,14 @@ struct sp_session {
 void sp_session_finish(struct sp_session *session, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* session.c: takes the signals that ask for the end; the first ones are passed on to the command.
- * 0 if there are none, else one of them. */
+/* session_signals.c */
+
+/* From here on signals that ask for the end wait until they are taken. 0 or -errno. */
+int sp_session_listen(struct sp_session *session);
+/* Where nothing has begun yet: -EINTR if one waits, else 0. */
+int sp_session_go_on(void);
+/* Takes them; the first ones are passed on to the command, if it has not got them. 0 if there are
+ * none, else one of them. */
 int sp_session_take_signals(struct sp_session *session);
 
 /* session_open.c */

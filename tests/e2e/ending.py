@@ -91,6 +91,44 @@ def terminated(into):
     equal(status, 128 + signal.SIGTERM, "status of a command that SIGTERM killed")
 
 
+def in_group(into):
+    """What is sent to the whole process group (timeout, kill -TERM -PGID) reaches the command once."""
+    command = [SP_TRACE, "-F", "0", "-o", into / "out", "--", FAMILY, "loop"]
+    for how, words in (("kill", command), ("timeout", ["timeout", "3600", *command]),
+                       ("to sp-trace alone", ["timeout", "--foreground", "3600", *command])):
+        recorder = start(words, start_new_session=True)
+        equal(recorder.stdout.readline(), "looping\n", "the command")
+        if how == "kill":
+            os.killpg(recorder.pid, signal.SIGTERM)
+        else:
+            recorder.send_signal(signal.SIGTERM)  # which timeout sends on, as when the time is over
+        status, out, said = finish(recorder)
+        equal(status, 5, f"{how}: status, the command's")
+        contains(out, "SIGINT 0 SIGTERM 1")
+        contains(said, "(terminated)")
+        good(["rm", "-r", into / "out"])
+
+
+def early(into):
+    """Before anything was recorded: nothing is started, nothing left behind, and that is all there is to say."""
+    for i in range(8):
+        number = (signal.SIGINT, signal.SIGTERM)[i % 2]
+        recorder = start([SP_TRACE, "-o", into / "out", "--", "touch", into / "started"], start_new_session=True)
+        wait_for(lambda: int(open(f"/proc/{recorder.pid}/status").read().split("SigBlk:")[1].split()[0], 16) >> 14 & 1,
+                 "a recorder that listens")
+        time.sleep(0.05 * i)
+        os.killpg(recorder.pid, number)
+        status, _, said = finish(recorder)
+        if "recording ended" in said:  # so late
+            break
+        equal(status, 128 + number, "status")
+        equal(said, f"sp-trace: {('interrupted', 'terminated')[i % 2]} before the recording began: nothing was started\n",
+              "what is said")
+        check(not (into / "started").exists(), "the command was started")
+        check(not (into / "out").exists(), "a directory was left behind")
+    check(i > 0, "no signal came before the recording began")
+
+
 def stubborn(into):
     """A command that ignores the signal: the recording ends and is converted; sp-trace waits for the
     command, until a second signal."""
@@ -287,4 +325,4 @@ def impossible(into):
         check(not (into / "out").exists(), "a directory was left behind")
 
 
-main(duration, control_c, terminated, stubborn, hung_up, late_signal, ignored, closed_terminal, under_load, no_samples, size, disk_use, disk_full, conversion_killed, impossible)
+main(duration, control_c, terminated, in_group, early, stubborn, hung_up, late_signal, ignored, closed_terminal, under_load, no_samples, size, disk_use, disk_full, conversion_killed, impossible)
