@@ -75,25 +75,52 @@ static ssize_t copy_some(int in, off_t *at, int out, size_t n, int *method)
 	return got;
 }
 
+/* The data at @at, or the first behind it: where that begins and ends. None: at the file's end. */
+static void find_data(int in, off_t at, uint64_t size, off_t *ret_begin, off_t *ret_end)
+{
+	off_t begin = lseek(in, at, SEEK_DATA), end;
+
+	if (begin < 0 && errno == ENXIO)
+		begin = (off_t)size;
+	else if (begin < 0) /* a file system that knows of no holes */
+		begin = at;
+	end = lseek(in, begin, SEEK_HOLE);
+	if (end <= begin || (uint64_t)end > size)
+		end = (off_t)size;
+	*ret_begin = begin;
+	*ret_end = end;
+}
+
+/* Holes stay holes: a file may be far longer than there is room for its content. */
 static int copy(int in, int out, uint64_t size, const char *name, sp_archive_step step, void *arg)
 {
 	int method = 0;
-	off_t at = 0;
+	off_t at = 0, end = 0;
 
 	while ((uint64_t)at < size) {
-		uint64_t left = size - (uint64_t)at;
+		off_t begin = at;
+		size_t n;
 		ssize_t got;
 		int r = step(arg, name);
 
 		if (r < 0)
 			return r;
-		got = copy_some(in, &at, out, left < STEP ? (size_t)left : STEP, &method);
+		if (at >= end)
+			find_data(in, at, size, &begin, &end);
+		if (begin > at && lseek(out, begin, SEEK_SET) < 0)
+			return -errno;
+		at = begin;
+		if ((uint64_t)at >= size)
+			break;
+		n = end - at < (off_t)STEP ? (size_t)(end - at) : STEP;
+		got = copy_some(in, &at, out, n, &method);
 		if (got < 0 && errno != EINTR)
 			return -errno;
 		if (got == 0)
 			return -ESTALE;
 	}
-	return 0;
+	/* What ends with a hole ends there. */
+	return ftruncate(out, (off_t)size) < 0 ? -errno : 0;
 }
 
 /* A new file of the name, or of the name with the image's number where another file has the same
