@@ -95,7 +95,11 @@ void sp_facts_add_name(struct sp_recorder *r, struct sp_look *look,
 	}
 	if (sp_look_name(look, (pid_t)site->pid, site->address, name) == 0)
 		copy.line = name->line;
-	if (!name->name[0])
+	if (name->is_read)
+		sp_recorder_add_text(r, &copy.head, name->name, name->file, name->tags, NULL);
+	else
+		sp_recorder_add(r, SP_STREAM_RECORDER, &copy.head);
+	if (!name->is_read)
 		sp_recorder_lost(r, &(struct sp_ev_loss){
 					    .first = site->time,
 					    .last = site->time,
@@ -104,5 +108,4 @@ void sp_facts_add_name(struct sp_recorder *r, struct sp_look *look,
 					    .cpu = -1,
 					    .site = site->site,
 				    });
-	sp_recorder_add_text(r, &copy.head, name->name, name->file, name->tags, NULL);
 }

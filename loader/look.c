@@ -228,7 +228,7 @@ int sp_look_name(struct sp_look *look, pid_t pid, uint64_t address, struct sp_lo
 	if (r == 0)
 		*ret_name = a->name;
 	look->unread[slot].pid = pid;
-	look->unread[slot].n = r == 0 && ret_name->name[0] ? 0 : unread + 1;
+	look->unread[slot].n = r == 0 && ret_name->is_read ? 0 : unread + 1;
 	return r;
 }
 

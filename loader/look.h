@@ -55,6 +55,7 @@ int sp_look_process(struct sp_look *look, pid_t pid, struct sp_procinfo *ret_inf
 
 /* A run-time name, of a descriptor in a process's memory: its texts, "" unknown. */
 struct sp_look_name {
+	bool is_read; /* the name, which may be an empty one */
 	char name[1024], file[1024], tags[1024];
 	int32_t line;
 };

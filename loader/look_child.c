@@ -81,8 +81,8 @@ static int look_at_program(const struct sp_look_question *q, struct sp_look_answ
 	return 0;
 }
 
-/* A string of another process, "" if it cannot be read. */
-static void read_text(pid_t pid, uint64_t address, char *out, size_t room)
+/* A string of another process. False: it cannot be read, and what can is taken. */
+static bool read_text(pid_t pid, uint64_t address, char *out, size_t room)
 {
 	size_t at = 0;
 
@@ -96,10 +96,11 @@ static void read_text(pid_t pid, uint64_t address, char *out, size_t room)
 		if (got <= 0)
 			break;
 		if (memchr(out + at, 0, (size_t)got))
-			return;
+			return true;
 		at += (size_t)got;
 	}
 	out[at] = 0;
+	return at > 0;
 }
 
 static int look_at_name(const struct sp_look_question *q, struct sp_look_name *name)
@@ -109,7 +110,7 @@ static int look_at_name(const struct sp_look_question *q, struct sp_look_name *n
 
 	if (process_vm_readv(q->pid, &to, 1, &from, 1, 0) != sizeof(d))
 		return -EFAULT;
-	read_text(q->pid, d.name, name->name, sizeof(name->name));
+	name->is_read = read_text(q->pid, d.name, name->name, sizeof(name->name));
 	read_text(q->pid, d.file, name->file, sizeof(name->file));
 	read_text(q->pid, d.tags, name->tags, sizeof(name->tags));
 	name->line = (int32_t)d.line;

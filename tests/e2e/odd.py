@@ -101,6 +101,13 @@ def names(into):
     equal(sorted(listed.values()), sorted(counts.values()), "calls in sp-report summary")
 
 
+def paged(into):
+    """The recorder reads for itself what the probe could not; an empty name is one, too."""
+    profile, done = play(into, "paged")
+    equal(profile.count(), {"": 10, "paged out": 10}, "calls")
+    equal((losses(profile), lost(done.stderr)), ({}, 0), f"losses: {done.stderr}")
+
+
 def many_names(into):
     profile, done = play(into, "many-names")
     seen = {n: c for n, c in profile.count().items() if n.startswith("name ")}
@@ -304,5 +311,5 @@ def overlay(into):
         good(["umount", "-l", into / "base"])
 
 
-main(mismatched, longjmp, abandoned, deep, names, many_names, generations, signal_handlers, many_programs,
+main(mismatched, longjmp, abandoned, deep, names, paged, many_names, generations, signal_handlers, many_programs,
      sandboxed, in_valgrind, reloaded, opened_late, hostile, strange_path, deleted, namespaces, overlay)

@@ -209,12 +209,15 @@ void maker_dynamic_site(struct maker *maker, uint32_t site, uint32_t process, co
 {
 	struct sp_ev_dynamic_site event = {
 		.head = {.type = SP_EV_dynamic_site},
-		.hash = sp_name_hash(name, strlen(name)),
+		.hash = name ? sp_name_hash(name, strlen(name)) : 1,
 		.site = site | SP_SITE_DYNAMIC,
 		.process = process,
 	};
 
-	ADD_TEXTS(maker, event, name, "", "");
+	if (name)
+		ADD_TEXTS(maker, event, name, "", "");
+	else
+		add_with_tail(maker, &event, sizeof(event), "", 0);
 }
 
 void maker_map(struct maker *maker, uint32_t process, uint64_t time, uint64_t start, uint64_t end,

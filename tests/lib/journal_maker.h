@@ -51,6 +51,7 @@ void maker_site(struct maker *maker, uint32_t site, uint32_t image, const char *
 /* A place where a region ends, and begins not. */
 void maker_end_site(struct maker *maker, uint32_t site, uint32_t image, const char *name,
 		    const char *file, uint32_t line);
+/* @name: NULL, it could not be read. */
 void maker_dynamic_site(struct maker *maker, uint32_t site, uint32_t process, const char *name);
 void maker_map(struct maker *maker, uint32_t process, uint64_t time, uint64_t start, uint64_t end,
 	       uint64_t file_offset, uint64_t inode, const char *path);

@@ -32,8 +32,8 @@ static int describe_site(struct sp_recording *rec, const struct sp_event *event,
 	if (event->head->type == SP_EV_site &&
 	    (r = sp_recording_take_text(rec, event, 3, &function)) < 0)
 		return r;
-	/* A run-time name that could not be read comes as nothing. */
-	if (!name[0] && (number & SP_SITE_DYNAMIC))
+	/* A run-time name that could not be read comes as nothing; an empty one has an end. */
+	if (!event->tail_bytes && (number & SP_SITE_DYNAMIC))
 		return 0;
 	site->name = name;
 	site->file = file;

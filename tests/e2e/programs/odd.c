@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -139,6 +140,34 @@ static int play_names(void)
 }
 
 /* More names than the table in the kernel holds at a time. */
+/* Names in pages that are there, but not mapped when they are first used: an empty one, too. */
+static int play_paged(void)
+{
+	static const char *const names[] = {"", "paged out"};
+	int fd = memfd_create("names", MFD_CLOEXEC);
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct sp_region_dyn_ region = {.hash = 1000 + i, .level_index = 0xffffffff};
+		char *page;
+
+		if (ftruncate(fd, 4096 * (i + 1)))
+			return 1;
+		page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 4096 * i);
+		if (page == MAP_FAILED)
+			return 1;
+		strcpy(page, names[i]);
+		if (madvise(page, 4096, MADV_DONTNEED))
+			return 1;
+		region.name = page;
+		for (int k = 0; k < 10; k++) {
+			sp_region_begin(&region);
+			sp_region_end(&region);
+		}
+		usleep(500000); /* until it was read: this process's memory goes with it */
+	}
+	return 0;
+}
+
 static int play_many_names(void)
 {
 	for (int i = 0; i < 70000; i++) {
@@ -280,6 +309,7 @@ int main(int argc, char **argv)
 		{"abandoned", play_abandoned},
 		{"deep", play_deep},
 		{"names", play_names},
+		{"paged", play_paged},
 		{"many-names", play_many_names},
 		{"generations", play_generations},
 		{"signals", play_signals},

@@ -165,7 +165,8 @@ static void test_regions(void)
 	maker_site(&m, 7, 2, "same", "late.c", 70, "");
 	maker_site(&m, 3, 1, "same", "early.c", 30, "a,b");
 	maker_dynamic_site(&m, 1, 1, "same");
-	maker_dynamic_site(&m, 2, 1, ""); /* could not be read */
+	maker_dynamic_site(&m, 2, 1, NULL);
+	maker_dynamic_site(&m, 3, 1, "");
 	maker_site(&m, 4, 1, "bad \xff name", "x.c", 1, "");
 	for (uint32_t i = 0; i < 5; i++)
 		maker_call(&m, (struct maker_call){.lane = 1,
@@ -177,17 +178,23 @@ static void test_regions(void)
 							   : i == 2 ? 1 | SP_SITE_DYNAMIC
 							   : i == 3 ? 2 | SP_SITE_DYNAMIC
 								    : 55});
+	maker_call(&m, (struct maker_call){.lane = 1,
+					   .number = 6,
+					   .start = 60,
+					   .end = 65,
+					   .site = 3 | SP_SITE_DYNAMIC});
 	rec = read_back(&m, path, true);
 	site = &rec->sites[sp_recording_site(rec, 3)];
 	CHECK(site->region == rec->sites[sp_recording_site(rec, 7)].region);
 	CHECK(site->region == rec->sites[sp_recording_site(rec, 1 | SP_SITE_DYNAMIC)].region);
 	CHECK_TEXT(rec->sites[rec->regions[site->region].site].file, "early.c");
-	CHECK_NUMBER(rec->n_regions, 4);
+	CHECK_NUMBER(rec->n_regions, 5);
 	CHECK_NUMBER(rec->unknown_sites, 2);
 	CHECK_NUMBER(rec->unknown_site_calls, 2);
 	CHECK_TEXT(rec->sites[sp_recording_site(rec, 55)].name, "[unknown region 55]");
 	CHECK_TEXT(rec->sites[sp_recording_site(rec, 2 | SP_SITE_DYNAMIC)].name,
 		   "[unknown region d2]");
+	CHECK_TEXT(rec->sites[sp_recording_site(rec, 3 | SP_SITE_DYNAMIC)].name, "");
 	CHECK_TEXT(rec->sites[sp_recording_site(rec, 4)].name, "bad \xef\xbf\xbd name");
 	sp_recording_free(rec);
 }
