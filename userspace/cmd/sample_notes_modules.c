@@ -131,18 +131,19 @@ static void note_lacking(FILE *out, const struct sp_sample_modules_note *note)
 			note->lacking_of ? "symbols" : "debug information", note->shown, list);
 }
 
-/* One note for all that servers were asked for in vain. */
-static void note_no_answer(FILE *out, const struct sp_sample_modules_note *note)
+/* The names of the modules with that reason, to free(); NULL: there are none. @least: of samples. */
+static char *list_by_reason(const struct sp_sample_modules_note *note, const char *reason,
+			    double least)
 {
-	sp_cleanup(sp_freep) char *list = NULL;
+	char *list = NULL;
 	size_t size, n = 0;
 	FILE *stream = open_memstream(&list, &size);
 
 	for (uint32_t i = 0; stream && i < sp_symbols_n_modules(note->symbols); i++) {
 		const struct sp_symbols_module *module = sp_symbols_module(note->symbols, i);
+		uint64_t samples = note->samples_of(note->data, i);
 
-		if (!note->samples_of(note->data, i) ||
-		    strcmp(module->reason, SP_SYMBOLS_NO_ANSWER) != 0)
+		if (!samples || (double)samples < least || strcmp(module->reason, reason) != 0)
 			continue;
 		if (n < MAX_LISTED)
 			fprintf(stream, "%s%s", n ? ", " : "", sp_base_name(module->path));
@@ -151,12 +152,41 @@ static void note_no_answer(FILE *out, const struct sp_sample_modules_note *note)
 	if (stream && n > MAX_LISTED)
 		fprintf(stream, " and %zu more", n - MAX_LISTED);
 	if (stream && fclose(stream) == 0 && n)
+		return list;
+	free(list);
+	return NULL;
+}
+
+/* One note for all that servers were asked for in vain. */
+static void note_no_answer(FILE *out, const struct sp_sample_modules_note *note)
+{
+	sp_cleanup(sp_freep) char *list = list_by_reason(note, SP_SYMBOLS_NO_ANSWER, 1);
+
+	if (list)
 		sp_sample_note(
 			out,
 			"the servers of DEBUGINFOD_URLS did not answer within %u s, so debug "
 			"information is missing for %s; --debuginfod-timeout waits longer, "
 			"--no-debuginfod does not ask",
 			sp_symbols_patience_s(note->symbols), list);
+}
+
+/* Whether this is the first of the modules with its reason, and the reason is to be told. */
+static bool is_first_of_reason(const struct sp_sample_modules_note *note, uint32_t number,
+			       double least)
+{
+	const char *reason = sp_symbols_module(note->symbols, number)->reason;
+
+	if (!*reason || !strcmp(reason, SP_SYMBOLS_NO_ANSWER))
+		return false;
+	for (uint32_t i = 0; i < number; i++) {
+		const struct sp_symbols_module *other = sp_symbols_module(note->symbols, i);
+
+		if (other->status == SP_SYMBOLS_NAMES && !strcmp(other->reason, reason) &&
+		    (double)note->samples_of(note->data, i) >= least)
+			return false;
+	}
+	return true;
 }
 
 uint64_t sp_sample_module_samples(const struct sp_sample_modules_note *note, uint32_t number)
@@ -181,6 +211,8 @@ uint64_t sp_sample_module_samples(const struct sp_sample_modules_note *note, uin
 
 void sp_sample_note_modules(FILE *out, const struct sp_sample_modules_note *note)
 {
+	double least = WORTH_A_NOTE * (double)note->files->samples;
+
 	for (uint32_t i = 0; i < sp_symbols_n_modules(note->symbols); i++) {
 		const struct sp_symbols_module *module = sp_symbols_module(note->symbols, i);
 		uint64_t samples = sp_sample_module_samples(note, i);
@@ -188,10 +220,14 @@ void sp_sample_note_modules(FILE *out, const struct sp_sample_modules_note *note
 		if (!samples)
 			continue;
 		note_module(out, note, module, samples);
-		if (module->status == SP_SYMBOLS_NAMES && *module->reason &&
-		    strcmp(module->reason, SP_SYMBOLS_NO_ANSWER) != 0 &&
-		    (double)samples >= WORTH_A_NOTE * (double)note->files->samples)
-			sp_sample_note(out, "%s: %s", sp_base_name(module->path), module->reason);
+		if (module->status == SP_SYMBOLS_NAMES && (double)samples >= least &&
+		    is_first_of_reason(note, i, least)) {
+			sp_cleanup(sp_freep) char *list =
+				list_by_reason(note, module->reason, least);
+
+			sp_sample_note(out, "%s: %s", list ? list : sp_base_name(module->path),
+				       module->reason);
+		}
 	}
 	note_no_answer(out, note);
 	note_lacking(out, note);
