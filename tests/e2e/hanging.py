@@ -77,12 +77,9 @@ def attached(into, number=signal.SIGUSR1, says="its file system does not answer"
         check(there.poll() is None and here.poll() is None, "a program has ended")
     status, _, said = finish(recorder)  # a conversion that hung has its output open until now
     contains(said, f"{app}: {says}", "recording ended")
+    equal(status, 0, f"status: {said}")
     if number == signal.SIGUSR2:
-        equal(status, 1, f"status where the conversion waits, too: {said}")
-        contains(said, "waits for a file system that does not answer", "sp-report recover")
-        good([SP_REPORT, "recover", into / "out"])
-    else:
-        equal(status, 0, f"status: {said}")
+        contains(said, "files that were sampled do not answer: the line profile lacks their lines")
     profile = Profile(into / "out/app_rank00000.h5")
     begin, end = compare_lane(profile, log, 0, whole=False)
     stamps = log.stamps(0)
@@ -95,6 +92,31 @@ def attached(into, number=signal.SIGUSR1, says="its file system does not answer"
 def unreadable(into):
     """It says what the file is, but nobody can read what he has not read before. Calls do not wait meanwhile."""
     attached(into, signal.SIGUSR2, "reading it took too long and was given up", "")
+
+
+def reported(into):
+    """Reports on what runs there say so and show the rest; they neither wait for it nor leave anybody who does."""
+    for number, says, commands in (
+            (signal.SIGUSR1, "its file system does not answer",
+             (["lines"], ["lines", "--annotate", "calls.c"], ["tree"], ["export", "folded"])),
+            (signal.SIGUSR2, "waiting for its debug information took too long", (["lines"], ["tree"]))):
+        out = into / f"out{int(number)}"
+        mounted = Hanging(into / f"mounted{int(number)}", CALLS)
+        with mounted as app:
+            program = calls(app, into / f"log{int(number)}")
+            began(into / f"log{int(number)}")
+            recorder = start([SP_TRACE, "-F", "997", "-o", out, "-p", program.pid])
+            wait_said(recorder, "recording; Ctrl-C ends it")
+            time.sleep(1)
+            recorder.send_signal(signal.SIGTERM)
+            equal(finish(recorder)[0], 0, "status of the recorder")
+            mounted.stop_answering(number)
+            good(["sh", "-c", "echo 3 > /proc/sys/vm/drop_caches"])
+            for command in commands:
+                done = run([SP_REPORT, *command, out], timeout=100)
+                equal(done.returncode, 0, f"status of {command}: {done.stdout}{done.stderr}")
+                contains(done.stdout + done.stderr, says)
+            check(program.poll() is None, "the program has ended")
 
 
 def executed(into):
@@ -127,4 +149,4 @@ def executed(into):
     check(begin == 0 and wanted[-1] < end, f"calls {begin} to {end} of {len(stamps)} are there")
 
 
-main(attached, unreadable, executed)
+main(attached, unreadable, reported, executed)

@@ -48,12 +48,12 @@ static void make(const char *name, mode_t mode, uid_t uid)
 
 static bool stored(const struct sp_user *user, const char *name)
 {
-	sp_cleanup(sp_freep) char *line = sp_source_line(user, NULL, in(name), 1);
+	sp_cleanup(sp_freep) char *line = sp_source_line(NULL, user, NULL, in(name), 1);
 	const char *text;
 	struct sp_sources *sources;
 	bool both, one;
 
-	CHECK(line && sp_sources_new(&sources) == 0);
+	CHECK(line && sp_sources_new(NULL, &sources) == 0);
 	one = !strcmp(line, "the text");
 	CHECK(one || !*line);
 	sp_sources_set_user(sources, user);

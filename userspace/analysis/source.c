@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "userspace/base/cleanup.h"
 #include "userspace/base/files.h"
 #include "userspace/base/pool.h"
+#include "userspace/base/reach.h"
 
 #define MAX_SIZE (64 << 20)
 
@@ -26,19 +28,22 @@ struct source {
 };
 
 struct sp_sources {
+	struct sp_reach *reach;
 	bool public_only;
 	struct sp_user user; /* with public_only */
+	char *silent;	     /* path of the first that was not answered for */
 	struct sp_pool *paths;
 	struct source *files; /* by number of the path */
 	size_t n_files, files_room;
 };
 
-int sp_sources_new(struct sp_sources **ret_sources)
+int sp_sources_new(struct sp_reach *reach, struct sp_sources **ret_sources)
 {
 	struct sp_sources *sources = calloc(1, sizeof(*sources));
 
 	if (!sources)
 		return -ENOMEM;
+	sources->reach = reach;
 	sources->paths = sp_pool_new();
 	if (!sources->paths) {
 		free(sources);
@@ -57,6 +62,7 @@ void sp_sources_free(struct sp_sources *sources)
 		free(sources->files[i].lines);
 	}
 	free(sources->files);
+	free(sources->silent);
 	sp_pool_free(sources->paths);
 	free(sources);
 }
@@ -67,31 +73,41 @@ void sp_sources_set_user(struct sp_sources *sources, const struct sp_user *user)
 	sources->public_only = geteuid() == 0;
 }
 
-static int open_file(const struct sp_sources *sources, const char *path, struct stat *ret_status)
+/* ---- in the process that may hang ---- */
+
+struct question {
+	bool public_only;
+	struct sp_user user;
+	char path[PATH_MAX];
+};
+
+static int open_file(const struct question *question, struct stat *ret_status)
 {
 	struct sp_user_before before;
-	int fd;
+	int fd, r;
 
-	if (!sources->public_only)
-		return sp_file_open(path, ret_status);
-	if (sp_user_enter(&sources->user, &before) < 0)
-		return -1;
-	fd = sp_file_open(path, ret_status);
+	if (!question->public_only)
+		return sp_file_open(question->path, ret_status);
+	r = sp_user_enter(&question->user, &before);
+	if (r < 0)
+		return r;
+	fd = sp_file_open(question->path, ret_status);
 	sp_user_leave(&before);
 	return fd;
 }
 
-static char *read_file(const struct sp_sources *sources, const char *path,
-		       struct timespec *ret_changed)
+/* Its time, then its text. */
+static int read_file(const void *asked, struct sp_reach_answer *answer)
 {
+	const struct question *question = asked;
 	struct stat status;
-	sp_cleanup(sp_closep) int fd = open_file(sources, path, &status);
+	sp_cleanup(sp_closep) int fd = open_file(question, &status);
 	sp_cleanup(sp_freep) char *text = NULL;
 	size_t size, at = 0;
 
 	if (fd < 0 || status.st_size > MAX_SIZE ||
-	    (sources->public_only && !(status.st_mode & S_IROTH)))
-		return NULL;
+	    (question->public_only && !(status.st_mode & S_IROTH)))
+		return -ENOENT;
 	size = (size_t)status.st_size;
 	text = malloc(size + 1);
 	while (text && at < size) {
@@ -100,15 +116,45 @@ static char *read_file(const struct sp_sources *sources, const char *path,
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return NULL;
+			return -errno;
 		if (n == 0)
 			break;
 		at += (size_t)n;
 	}
-	if (text)
-		text[at] = '\0'; /* a NUL before hides the rest of its line, no more */
-	*ret_changed = status.st_mtim;
-	return sp_take(text);
+	return text && sp_reach_put(answer, &status.st_mtim, sizeof(status.st_mtim)) &&
+			       sp_reach_put(answer, text, at)
+		       ? 0
+		       : -ENOMEM;
+}
+
+/* ---- here ---- */
+
+static char *ask_for_file(struct sp_sources *sources, const char *path,
+			  struct timespec *ret_changed)
+{
+	sp_cleanup(sp_freep) struct question *question = calloc(1, sizeof(*question));
+	sp_cleanup(sp_freep) char *bytes = NULL;
+	void *answer;
+	size_t size, length;
+	int r;
+
+	if (!question || strlen(path) >= sizeof(question->path))
+		return NULL;
+	question->public_only = sources->public_only;
+	question->user = sources->user;
+	stpcpy(question->path, path);
+	r = sp_reach_ask(sources->reach, path, read_file, question, sizeof(*question), &answer,
+			 &size);
+	bytes = answer;
+	if (r == -ETIMEDOUT && !sources->silent)
+		sources->silent = strdup(path);
+	if (r < 0 || size < sizeof(*ret_changed))
+		return NULL;
+	memcpy(ret_changed, bytes, sizeof(*ret_changed));
+	length = size - sizeof(*ret_changed);
+	memmove(bytes, bytes + sizeof(*ret_changed), length);
+	bytes[length] = '\0'; /* a NUL before hides the rest of its line, no more */
+	return sp_take(bytes);
 }
 
 /* Cuts the text at its newlines, and the blanks off the ends of the lines. */
@@ -142,7 +188,7 @@ static struct source *find_source(struct sp_sources *sources, const char *path)
 		source = sp_array_add(&sources->files, &sources->n_files, &sources->files_room);
 		if (!source)
 			return NULL;
-		source->text = read_file(sources, path, &source->changed);
+		source->text = ask_for_file(sources, path, &source->changed);
 		if (source->text)
 			cut_lines(source);
 	}
@@ -155,6 +201,11 @@ static bool is_newer(const struct source *source, struct timespec built)
 	return built.tv_sec &&
 	       (source->changed.tv_sec > built.tv_sec || (source->changed.tv_sec == built.tv_sec &&
 							  source->changed.tv_nsec > built.tv_nsec));
+}
+
+const char *sp_sources_silent(const struct sp_sources *sources)
+{
+	return sources->silent;
 }
 
 enum sp_source_state sp_sources_line(struct sp_sources *sources, const char *path, uint32_t line,

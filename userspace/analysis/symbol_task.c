@@ -150,15 +150,16 @@ uint64_t sp_symbols_now_ns(void)
 static const char **paths_of(const struct sp_symbols_file *module, size_t *ret_n)
 {
 	const char **paths = calloc(module->n_copies + 2, sizeof(*paths));
+	bool has_id = *module->public.build_id;
 	size_t n = 0;
 
 	if (!paths)
 		return NULL;
-	if (*module->public.build_id)
+	if (has_id && !module->silent)
 		paths[n++] = module->public.path;
 	for (size_t i = 0; i < module->n_copies; i++)
 		paths[n++] = module->copies[i];
-	if (!*module->public.build_id)
+	if (!has_id && !module->silent)
 		paths[n++] = module->public.path;
 	if (module->fetched)
 		paths[n++] = module->fetched;
@@ -224,30 +225,16 @@ int sp_symbol_task_hear(struct sp_symbol_task *task)
 	if (n == 0)
 		return 0;
 	task->heard = (time_t)(sp_symbols_now_ns() / 1000000000u);
+	task->pulse = (struct sp_child_pulse){0};
 	return sp_worker_take(&task->reader, (size_t)n, &sink) < 0 ? -EBADMSG : 1;
 }
 
-time_t sp_symbol_task_idle_s(struct sp_symbol_task *task)
+uint64_t sp_symbol_task_idle_ms(struct sp_symbol_task *task)
 {
-	time_t now = (time_t)(sp_symbols_now_ns() / 1000000000u);
-	unsigned long user = 0, system = 0;
-	char path[32], text[1024] = "", state = '?', *end;
-	sp_cleanup(sp_closep) int fd = -1;
-
-	if (now - task->heard < 1)
+	/* Not asked for each time that another one says something. */
+	if ((time_t)(sp_symbols_now_ns() / 1000000000u) - task->heard < 1)
 		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)task->child.pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	/* The name, which may be anything, ends at the last parenthesis. */
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 || !(end = strrchr(text, ')')) ||
-	    sscanf(end + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &state, &user,
-		   &system) != 3)
-		return 0;
-	if (state != 'S' || user + system != task->cpu || task->worked < task->heard) {
-		task->worked = now;
-		task->cpu = user + system;
-	}
-	return now - task->worked;
+	return sp_child_rest_ms(&task->child, &task->pulse);
 }
 
 int sp_symbol_task_end(struct sp_symbol_task *task, const char *trouble)

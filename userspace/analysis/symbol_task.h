@@ -20,8 +20,7 @@ struct sp_symbol_task {
 	struct sp_worker_reader reader;
 	struct sp_child child;
 	time_t heard;	   /* when it last said something, CLOCK_MONOTONIC */
-	time_t worked;	   /* when it was last seen to do something */
-	unsigned long cpu; /* that it had used then, in the kernel's ticks */
+	struct sp_child_pulse pulse;
 };
 
 /* Starts the next part of a module, which has places for its addresses. */
@@ -29,9 +28,9 @@ int sp_symbol_task_start(struct sp_symbols *symbols, struct sp_symbols_file *mod
 			 struct sp_symbol_task *task);
 /* Reads what there is. 1: there may be more later, 0: the worker closed its end, -errno. */
 int sp_symbol_task_hear(struct sp_symbol_task *task);
-/* For how many seconds it has done nothing at all: neither said something nor used the processor
- * nor waited for a disk. That is a file which never answers, such as a FIFO. */
-time_t sp_symbol_task_idle_s(struct sp_symbol_task *task);
+/* For how many milliseconds it has done nothing at all: neither said something nor run. That is a
+ * file which never answers, such as a FIFO. */
+uint64_t sp_symbol_task_idle_ms(struct sp_symbol_task *task);
 /* Ends the worker; if it was not through, the module is damaged: @trouble says how, NULL: it died.
  */
 int sp_symbol_task_end(struct sp_symbol_task *task, const char *trouble);

@@ -210,8 +210,12 @@ static struct sp_user owner_of(const struct sp_symbol_job *job)
 static int run_in_child(const void *context, int fd, pid_t parent)
 {
 	const struct sp_symbol_job *job = context;
-	const struct sp_user user = owner_of(job);
+	struct sp_user user;
 
+	/* Before a file is asked for that may not answer: nobody waits for what this process has
+	 * open. */
+	sp_confine_mute();
+	user = owner_of(job);
 	sp_confine_child(parent, job->at_once, &user);
 	/* Units come one after the other, and need the same memory again. */
 	mallopt(M_MMAP_THRESHOLD, 64 << 20);

@@ -20,6 +20,7 @@
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/files.h"
+#include "userspace/base/reach.h"
 
 #define PATIENCE_S 60
 #define DEBUGINFOD_S 30
@@ -43,6 +44,9 @@ int sp_symbols_new(const struct sp_symbols_options *options, struct sp_symbols *
 		symbols->options.patience_s = PATIENCE_S;
 	if (!symbols->options.debuginfod_s)
 		symbols->options.debuginfod_s = DEBUGINFOD_S;
+	if (!symbols->options.reach && !symbols->options.in_process &&
+	    sp_reach_new(&symbols->own_reach) == 0)
+		symbols->options.reach = symbols->own_reach;
 	symbols->texts = sp_pool_new();
 	symbols->keys = sp_pool_new();
 	symbols->unknown_text = symbols->texts ? sp_pool_add(symbols->texts, "??") : NULL;
@@ -79,26 +83,51 @@ void sp_symbols_free(struct sp_symbols *symbols)
 		free(module->fetched);
 	}
 	free(symbols->modules);
+	sp_reach_free(symbols->own_reach);
 	sp_pool_free(symbols->texts);
 	sp_pool_free(symbols->keys);
 	free(symbols);
 }
 
-/* What can be told from the file's first bytes, without libelf: its time, and if it is linked for
- * fixed addresses. */
-static void look_at_file(struct sp_symbols_module *module, const char *path)
+struct look {
+	struct timespec changed;
+	unsigned char head[18];
+};
+
+static int look(const void *path, struct sp_reach_answer *answer)
 {
 	struct stat status;
 	sp_cleanup(sp_closep) int fd = sp_file_open(path, &status);
-	unsigned char head[18];
+	struct look found = {0};
 
 	if (fd < 0)
-		return;
-	module->changed = status.st_mtim;
-	if (pread(fd, head, sizeof(head), 0) != sizeof(head) || memcmp(head, "\177ELF", 4))
-		return;
-	module->fixed_address =
-		(head[5] == 2 ? head[16] << 8 | head[17] : head[17] << 8 | head[16]) == 2;
+		return fd;
+	found.changed = status.st_mtim;
+	if (pread(fd, found.head, sizeof(found.head), 0) != sizeof(found.head))
+		memset(found.head, 0, sizeof(found.head));
+	return sp_reach_put(answer, &found, sizeof(found)) ? 0 : -ENOMEM;
+}
+
+/* What can be told from the file's first bytes, without libelf: its time, and if it is linked for
+ * fixed addresses. -ETIMEDOUT: it does not answer. */
+static int look_at_file(const struct sp_symbols *symbols, struct sp_symbols_module *module,
+			const char *path)
+{
+	sp_cleanup(sp_freep) void *bytes = NULL;
+	const struct look *found;
+	size_t size;
+	int r = sp_reach_ask(symbols->options.reach, path, look, path, strlen(path) + 1, &bytes,
+			     &size);
+
+	if (r < 0 || size != sizeof(*found))
+		return r;
+	found = bytes;
+	module->changed = found->changed;
+	if (memcmp(found->head, "\177ELF", 4) != 0)
+		return 0;
+	module->fixed_address = (found->head[5] == 2 ? found->head[16] << 8 | found->head[17]
+						     : found->head[17] << 8 | found->head[16]) == 2;
+	return 0;
 }
 
 int sp_symbols_add_module(struct sp_symbols *symbols, const char *path, const char *build_id,
@@ -128,7 +157,7 @@ int sp_symbols_add_module(struct sp_symbols *symbols, const char *path, const ch
 		file->public.build_id = sp_pool_add(symbols->texts, build_id);
 		if (!file->public.path || !file->public.build_id)
 			return -ENOMEM;
-		look_at_file(&file->public, path);
+		file->silent = look_at_file(symbols, &file->public, path) == -ETIMEDOUT;
 	}
 	*ret_module = number;
 	return 0;
@@ -154,7 +183,7 @@ int sp_symbols_add_copy(struct sp_symbols *symbols, uint32_t number, const char 
 	*added = text;
 	/* Where a build-id can tell, the two do not differ in this. */
 	if (!module->public.changed.tv_sec || !*module->public.build_id)
-		look_at_file(&module->public, path);
+		look_at_file(symbols, &module->public, path);
 	return 0;
 }
 
@@ -162,6 +191,11 @@ void sp_symbols_set_place(struct sp_symbols *symbols, uint32_t number, uint8_t p
 {
 	if (number < symbols->n_modules)
 		symbols->modules[number].public.place |= place;
+}
+
+struct sp_reach *sp_symbols_reach(const struct sp_symbols *symbols)
+{
+	return symbols->options.reach;
 }
 
 unsigned int sp_symbols_patience_s(const struct sp_symbols *symbols)

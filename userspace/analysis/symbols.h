@@ -26,6 +26,7 @@
 #include <stdint.h>
 #include <time.h>
 
+struct sp_reach;
 struct sp_symbols;
 
 struct sp_symbols_options {
@@ -39,6 +40,7 @@ struct sp_symbols_options {
 	unsigned int limit_s;	   /* for all modules of a resolve together; 0: none */
 	bool keep_clones;	   /* tell solve.constprop.0 from solve in readable names */
 	bool in_process; /* no child processes: for tests; a crash of libdw is then one of ours */
+	struct sp_reach *reach; /* what looks at files, and stays the caller's; NULL: an own one */
 	/* Called now and then while resolving, or NULL. */
 	void (*progress)(void *context, size_t done, size_t total);
 	void *context;
@@ -133,6 +135,8 @@ int sp_symbols_add_copy(struct sp_symbols *symbols, uint32_t module, const char 
 /* Where the file was when it was recorded: for those who say why it cannot be read. */
 void sp_symbols_set_place(struct sp_symbols *symbols, uint32_t module, uint8_t place);
 
+/* What it looks at files with; lives as long as the symbols, or longer. */
+struct sp_reach *sp_symbols_reach(const struct sp_symbols *symbols);
 /* How long servers are waited for, all together. */
 unsigned int sp_symbols_patience_s(const struct sp_symbols *symbols);
 
@@ -143,6 +147,8 @@ int sp_symbols_resolve(struct sp_symbols *symbols);
 /* Whether the last resolve reached its limit, so that some addresses are unknown that need not be.
  */
 bool sp_symbols_ran_out_of_time(const struct sp_symbols *symbols);
+/* Whether there were files that did not answer. */
+bool sp_symbols_waited_in_vain(const struct sp_symbols *symbols);
 
 /* Never NULL: what is not known, or was not resolved, has one frame, "??" at "??":0. */
 const struct sp_symbol *sp_symbols_find(const struct sp_symbols *symbols, uint32_t module,

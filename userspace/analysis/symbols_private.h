@@ -40,6 +40,7 @@ enum sp_symbols_step {
 
 struct sp_symbols_file {
 	struct sp_symbols_module public;
+	bool silent; /* the file system of its path does not answer */
 	char *reason, *debug_file;
 	const char **copies; /* other files that may be the module */
 	size_t n_copies, copies_room;
@@ -63,6 +64,7 @@ struct sp_symbols_file {
 
 struct sp_symbols {
 	struct sp_symbols_options options;
+	struct sp_reach *own_reach; /* NULL: that of the options, or none */
 	struct sp_pool *texts, *keys;
 	struct sp_symbols_file *modules; /* by the number of "build-id path" in keys */
 	size_t n_modules, modules_capacity;

@@ -152,6 +152,18 @@ static int finish_reading(struct sp_symbols *symbols, struct sp_symbols_file *mo
 	return r < 0 ? r : merge_places(module);
 }
 
+/* Servers may have what the file that does not answer has. */
+static int pass_over(struct sp_symbols *symbols, struct sp_symbols_file *module)
+{
+	int r = sp_symbols_set_status(module, SP_SYMBOLS_MISSING,
+				      "its file system does not answer");
+
+	symbols->waited_in_vain = true;
+	symbols->done += module->n_pending;
+	module->next_part = module->parts;
+	return r < 0 ? r : finish_reading(symbols, module);
+}
+
 static int finish_task(struct sp_symbol_task *task, const char *trouble)
 {
 	struct sp_symbols_file *module = task->module;
@@ -267,13 +279,13 @@ static int start_more(struct work *work)
 	return r;
 }
 
-/* Seconds that a worker may sleep. Many files that never answer cost little more than one. */
-static time_t idle_limit(const struct sp_symbols *symbols)
+/* Milliseconds that a worker may sleep. Many files that never answer cost little more than one. */
+static uint64_t idle_limit_ms(const struct sp_symbols *symbols)
 {
 	unsigned int limit_s = symbols->waited_in_vain ? IDLE_AGAIN_S : IDLE_S;
 
-	return (time_t)(limit_s < symbols->options.patience_s ? limit_s
-							      : symbols->options.patience_s);
+	return 1000ull *
+	       (limit_s < symbols->options.patience_s ? limit_s : symbols->options.patience_s);
 }
 
 static int attend_task(struct work *work, size_t i, bool ready)
@@ -282,7 +294,7 @@ static int attend_task(struct work *work, size_t i, bool ready)
 	const char *trouble = NULL;
 	int r = ready ? sp_symbol_task_hear(task) : 1;
 
-	if (r == 1 && sp_symbol_task_idle_s(task) >= idle_limit(work->symbols)) {
+	if (r == 1 && sp_symbol_task_idle_ms(task) >= idle_limit_ms(work->symbols)) {
 		work->symbols->waited_in_vain = true;
 		trouble = "given up: waiting for its debug information took too long; is its debug "
 			  "file a FIFO, or on a server that does not answer?";
@@ -376,6 +388,9 @@ int sp_symbols_resolve(struct sp_symbols *symbols)
 		symbols->total += symbols->modules[i].n_pending;
 		if (symbols->modules[i].n_pending)
 			r = begin_reading(symbols, &symbols->modules[i]);
+		if (r == 0 && symbols->modules[i].n_pending && symbols->modules[i].silent &&
+		    !symbols->modules[i].n_copies)
+			r = pass_over(symbols, &symbols->modules[i]);
 	}
 	do {
 		if (limit_s &&
@@ -398,4 +413,9 @@ int sp_symbols_resolve(struct sp_symbols *symbols)
 bool sp_symbols_ran_out_of_time(const struct sp_symbols *symbols)
 {
 	return symbols->ran_out_of_time;
+}
+
+bool sp_symbols_waited_in_vain(const struct sp_symbols *symbols)
+{
+	return symbols->waited_in_vain;
 }

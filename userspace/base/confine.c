@@ -41,12 +41,8 @@ static bool become(const struct sp_user *user)
 	return syscall(SYS_capset, &head, left) == 0;
 }
 
-void sp_confine_child(pid_t parent, unsigned children, const struct sp_user *user)
+void sp_confine_mute(void)
 {
-	struct rlimit limit = {0, 0};
-	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-
-	setrlimit(RLIMIT_CORE, &limit);
 #ifndef __SANITIZE_ADDRESS__
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -54,6 +50,17 @@ void sp_confine_child(pid_t parent, unsigned children, const struct sp_user *use
 		dup2(null, STDOUT_FILENO);
 		dup2(null, STDERR_FILENO);
 	}
+#endif
+}
+
+void sp_confine_child(pid_t parent, unsigned children, const struct sp_user *user)
+{
+	struct rlimit limit = {0, 0};
+	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+
+	setrlimit(RLIMIT_CORE, &limit);
+	sp_confine_mute();
+#ifndef __SANITIZE_ADDRESS__
 	if (pages > 0 && page > 0) {
 		rlim_t all = (rlim_t)pages / 4 * 3 * (rlim_t)page;
 		rlim_t part = all / (children ? children : 1);

@@ -18,6 +18,7 @@
  * that run at once have three quarters of the machine's memory together, but each enough for any
  * one program's debug information, if there is so much. (The address sanitizer needs its memory and
  * its words: they are not taken from it.) */
+void sp_confine_mute(void); /* the part of it that comes first: what is printed goes nowhere */
 void sp_confine_child(pid_t parent, unsigned children, const struct sp_user *user);
 /* The last step of it. -errno: there is no filter. */
 int sp_confine_calls(void);

@@ -256,7 +256,7 @@ static int show(const struct request *request, const struct sp_lines_input *inpu
 	int r = chosen ? 0 : -ENOMEM;
 
 	if (r == 0 && !request->no_source)
-		r = sp_sources_new(&sources);
+		r = sp_sources_new(sp_symbols_reach(input->symbols), &sources);
 	if (r < 0) {
 		sp_log_error("out of memory");
 		return r;

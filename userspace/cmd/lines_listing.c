@@ -152,6 +152,8 @@ void sp_listing_show(const struct sp_annotate *annotate, const struct listing *l
 	enum sp_source_state state = sp_listing_text(annotate, listing, &text, &n_lines);
 	struct columns columns = {7, 4, sp_has_colours(stdout)};
 	uint32_t last = listing->n_lines ? listing->lines[listing->n_lines - 1].line : 0;
+	const char *silent =
+		annotate->view->sources ? sp_sources_silent(annotate->view->sources) : NULL;
 
 	for (size_t i = 0; i < listing->n_lines; i++) {
 		int width = (int)strlen(sp_show_count(listing->lines[i].samples).text);
@@ -175,6 +177,11 @@ void sp_listing_show(const struct sp_annotate *annotate, const struct listing *l
 		sp_sample_note(stdout,
 			       "this file was changed after the program was built: its lines may "
 			       "have moved");
+	else if (state == SP_SOURCE_MISSING && silent)
+		sp_sample_note(stdout,
+			       "this file cannot be read (the file system of %s does not answer): "
+			       "only lines with samples are shown",
+			       silent);
 	else if (state == SP_SOURCE_MISSING && annotate->view->sources)
 		sp_sample_note(stdout, "there is no such file here: only lines with samples are "
 				       "shown");

@@ -89,6 +89,10 @@ static void note_sources(const struct sp_lines_view *view)
 				row->file);
 			told = row->file;
 		}
+	if (view->sources && sp_sources_silent(view->sources))
+		sp_sample_note(stdout,
+			       "the file system of %s does not answer: its text is not shown",
+			       sp_sources_silent(view->sources));
 }
 
 /* ---- tables ---- */

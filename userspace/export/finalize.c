@@ -21,6 +21,7 @@
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/cli.h"
+#include "userspace/base/reach.h"
 #include "userspace/export/finalize_internal.h"
 
 #define PROGRESS_EVERY_NS 200000000
@@ -358,6 +359,9 @@ int sp_finalize(const struct sp_finalize_options *options, struct sp_finalize_re
 		.options = options, .result = &result, .last_progress_ns = now_ns()};
 	int r;
 
+	r = sp_reach_new(&fin.reach);
+	if (r < 0)
+		return sp_error_set(&ret_failure->error, r, 0, "out of memory");
 	for (size_t i = 0; i < sp_array_size(all_sinks); i++)
 		if (sp_cli_list_has(options->formats, all_sinks[i]->name))
 			fin.sinks[fin.n_sinks++] = all_sinks[i];
@@ -368,6 +372,7 @@ int sp_finalize(const struct sp_finalize_options *options, struct sp_finalize_re
 	sp_finalizer_free_stacks(&fin);
 	sp_finalizer_free_lines(&fin);
 	sp_finalizer_free_ids(&fin);
+	sp_reach_free(fin.reach);
 	if (r < 0) {
 		memcpy(ret_failure->path, fin.subject, sizeof(fin.subject));
 		sp_finalizer_remove_files(&fin);

@@ -48,6 +48,7 @@ struct sp_finalizer {
 	const struct sp_finalize_options *options;
 	const struct sp_recording *recording;
 	struct sp_finalize_result *result;
+	struct sp_reach *reach; /* what looks at files of the recording; the symbols', too */
 	const char *program;
 	struct sp_user user;	     /* of the programs, for what is read on their word */
 	char vdso[SP_VDSO_BUILD_ID]; /* build-id of the kernel's code in them, "" unknown */
@@ -167,8 +168,8 @@ void sp_finalizer_remove_files(struct sp_finalizer *finalizer);
 /* Line @line of a source file as text without the blanks around it, "" if it cannot be had; to
  * free(). NULL without memory. A relative @file is looked for from @directory (may be NULL). Read
  * on behalf of @user. */
-char *sp_source_line(const struct sp_user *user, const char *directory, const char *file,
-		     int64_t line);
+char *sp_source_line(struct sp_reach *reach, const struct sp_user *user, const char *directory,
+		     const char *file, int64_t line);
 /* "io, checkpoint" as a JSON list, to free(). NULL without memory. */
 char *sp_tags_to_json(const char *tags);
 

@@ -44,7 +44,8 @@ static bool is_wanted(const struct sp_finalizer *fin)
 int sp_finalizer_open_lines(struct sp_finalizer *fin)
 {
 	struct sp_finalizer_lines *lines;
-	struct sp_symbols_options options = {.progress = show_progress, .limit_s = LIMIT_S};
+	struct sp_symbols_options options = {
+		.progress = show_progress, .limit_s = LIMIT_S, .reach = fin->reach};
 	size_t n = fin->recording->n_maps;
 	int r;
 

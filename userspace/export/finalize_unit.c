@@ -93,8 +93,8 @@ int sp_unit_begin_row(struct sp_unit_writer *w, uint32_t region, struct sp_error
 		.name = rec->regions[region].name,
 		.file = site->file,
 		.line = site->line,
-		.text = keep_text(w,
-				  sp_source_line(&w->fin->user, directory, site->file, site->line)),
+		.text = keep_text(w, sp_source_line(w->fin->reach, &w->fin->user, directory,
+						    site->file, site->line)),
 		.tags = keep_text(w, sp_tags_to_json(site->tags)),
 	};
 	int r = 0;

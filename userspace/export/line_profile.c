@@ -41,7 +41,7 @@ int sp_line_profiles_new(const struct sp_symbols_options *symbols, int64_t hz,
 	if (r == 0)
 		r = sp_own_new(&profiles->own);
 	if (r == 0)
-		r = sp_sources_new(&profiles->sources);
+		r = sp_sources_new(sp_symbols_reach(profiles->symbols), &profiles->sources);
 	if (r == 0)
 		r = sp_lines_new(profiles->symbols, &profiles->seen);
 	if (r < 0)
@@ -113,6 +113,9 @@ const char *sp_line_profiles_missing(const struct sp_line_profiles *profiles)
 	if (sp_symbols_ran_out_of_time(profiles->symbols))
 		return "finding the lines of samples took too long: the line profile lacks some "
 		       "(sp-report lines finds them)";
+	if (sp_symbols_waited_in_vain(profiles->symbols))
+		return "files that were sampled do not answer: the line profile lacks their lines "
+		       "(sp-report lines finds them, once they do)";
 	if (profiles->left_out)
 		return "samples are in too many places: the line profile lacks the lines of some "
 		       "(sp-report lines has them)";

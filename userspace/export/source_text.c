@@ -3,6 +3,7 @@
  * source_text.c - the texts that stand beside a region: its source line, its tags.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "userspace/base/cleanup.h"
 #include "userspace/base/files.h"
 #include "userspace/base/json.h"
+#include "userspace/base/reach.h"
 #include "userspace/export/finalize_internal.h"
 
 #define MAX_SOURCE_BYTES (16 << 20) /* larger files are not looked into */
@@ -58,25 +60,46 @@ static bool read_line(FILE *file, int64_t line, char *out, size_t room)
 	return n > 0;
 }
 
-char *sp_source_line(const struct sp_user *user, const char *directory, const char *file,
-		     int64_t line)
+struct question {
+	struct sp_user user;
+	int64_t line;
+	char path[PATH_MAX];
+};
+
+/* Ends with a NUL. */
+static int find_line(const void *asked, struct sp_reach_answer *answer)
 {
-	sp_cleanup(sp_freep) char *path = NULL;
-	sp_cleanup(sp_fclosep) FILE *source = NULL;
-	char text[MAX_LINE_BYTES], *start = text;
+	const struct question *question = asked;
+	sp_cleanup(sp_fclosep) FILE *source = open_source(&question->user, question->path);
+	char text[MAX_LINE_BYTES];
+
+	if (!source || !read_line(source, question->line, text, sizeof(text)))
+		return -ENOENT;
+	return sp_reach_put(answer, text, strlen(text) + 1) ? 0 : -ENOMEM;
+}
+
+char *sp_source_line(struct sp_reach *reach, const struct sp_user *user, const char *directory,
+		     const char *file, int64_t line)
+{
+	sp_cleanup(sp_freep) struct question *question = calloc(1, sizeof(*question));
+	sp_cleanup(sp_freep) void *text = NULL;
+	bool relative = file[0] != '/' && directory;
+	char *start;
 	size_t n;
 
-	if (!file[0] || line < 1)
+	if (!question)
+		return NULL;
+	n = (size_t)snprintf(question->path, sizeof(question->path), "%s%s%s",
+			     relative ? directory : "", relative ? "/" : "", file);
+	if (!file[0] || line < 1 || n >= sizeof(question->path))
 		return strdup("");
-	if (file[0] != '/' && directory) {
-		if (asprintf(&path, "%s/%s", directory, file) < 0) {
-			path = NULL;
-			return NULL;
-		}
-	}
-	source = open_source(user, path ? path : file);
-	if (!source || !read_line(source, line, text, sizeof(text)))
+	question->user = *user;
+	question->line = line;
+	if (sp_reach_ask(reach, question->path, find_line, question, sizeof(*question), &text, &n) <
+		    0 ||
+	    !text)
 		return strdup("");
+	start = text;
 	start += strspn(start, " \t");
 	n = strlen(start);
 	while (n && strchr(" \t\r", start[n - 1]))
