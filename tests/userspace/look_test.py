@@ -338,6 +338,12 @@ def test_info(report):
                    "ranks        2", "calls        564", "samples      41 at 99 Hz, by cpu-clock",
                    "losses       42 events", f"{size:,} of {size:,} are whole", "sp-report recover died.spj"):
         check(wanted in text, f"info of a journal lacks {wanted!r}: {text}")
+    packer = journal.Packer(journal.Schema(report_schema(report)))
+    packer.pack("call", lane=1, site=1, number=1, start=5, end=9).pack("loss", count=1, cause=1).pack("end", calls=1)
+    report.write("lone.spj", report.read("demo.spj")[:journal.read(report.read("demo.spj"))[1][0][1]] + packer.block(1))
+    report.text("recover", "--keep-journal", "-o", "lone", "lone.spj")
+    for what in "lone.spj", "lone":
+        check("losses       1 event, as told above" in report.text("info", what), f"one loss, in {what}")
     both = report.json("info", "demo.spj", "demo")["recordings"]
     for key in "ranks", "calls", "regions", "host", "start_ns", "end_ns":
         check(both[0][key] == both[1][key], f"{key}: {both[0][key]} of the files, {both[1][key]} of the journal")

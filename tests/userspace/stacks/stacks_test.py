@@ -95,10 +95,11 @@ def test_regions(test):
     recording.add("thread 1 0")
     for name in ("step", "solve", "io", "idle"):
         recording.add("region", name)
-    # id, parent, depth: step { solve { solve { io } } io }, and one whose parent was lost
+    # id, parent, depth: step { solve { solve { io } } io }, and solve { io } whose parent was lost
     recording.add("row 2 0")
     recording.add("call 4 3 3 0 30 40")
     recording.add("call 5 1 1 0 70 80")
+    recording.add("call 10 9 3 0 102 108")
     recording.add("row 1 0")
     recording.add("call 2 1 1 0 10 60")
     recording.add("call 3 2 2 0 20 50")
@@ -108,21 +109,22 @@ def test_regions(test):
     recording.add("row 1 1")
     recording.add("call 4 -1 0 1 0 90")
     leaf = test.leaf("leaf")
-    for call, region, rank in ((1, 0, 0), (2, 1, 0), (3, 1, 0), (4, 2, 0), (5, 2, 0), (9, 1, 0), (77, 2, 0), (-1, 3, 0),
-                               (-1, -1, 0), (4, 1, 1)):
+    for call, region, rank in ((1, 0, 0), (2, 1, 0), (3, 1, 0), (4, 2, 0), (5, 2, 0), (9, 1, 0), (10, 2, 0), (77, 2, 0),
+                               (-1, 3, 0), (-1, -1, 0), (4, 1, 1)):
         recording.sample([leaf], region=region, call=call, rank=rank, thread=rank)
     path = recording.write()
     wanted = {"step;leaf": 1, "step;solve;leaf": 1, "step;solve;solve;leaf": 1, "step;solve;solve;io;leaf": 1,
-              "step;io;leaf": 1, "solve;leaf": 2, "io;leaf": 1, "idle;leaf": 1, "(no region);leaf": 1}
+              "step;io;leaf": 1, "solve;leaf": 2, "solve;io;leaf": 1, "io;leaf": 1, "idle;leaf": 1,
+              "(no region);leaf": 1}
     same(test.folded(path), wanted, "folded")
     same(test.folded("--rank", "1", path), {"solve;leaf": 1}, "--rank")
     same(test.folded("-r", "solve", path), {key: n for key, n in wanted.items() if "solve" in key}, "-r")
     same(test.folded("-r", "(no region)", path), {"(no region);leaf": 1}, "-r (no region)")
-    # Of the calls 9 and 77, those around them, or they themselves, were lost.
-    note = "note: 2 samples: the regions around theirs are not known, since calls were lost"
+    # Of the calls 9, 10 and 77, those around them, or they themselves, were lost.
+    note = "note: 3 samples: the regions around theirs are not known, since calls were lost"
     same(note in test.run("tree", "--by-region", path), True, "what was lost")
     same(note in test.run("tree", path), False, "which does not matter without regions")
-    same(json.loads(test.run("tree", "--by-region", "--json", path))["samples_regions_lost"], 2, "JSON")
+    same(json.loads(test.run("tree", "--by-region", "--json", path))["samples_regions_lost"], 3, "JSON")
     for form in "folded", "flamegraph":
         test.run("export", form, "-o", os.path.join(test.work, "lost." + form), path)
         same(note in test.errors, True, f"{form}: {test.errors}")
@@ -132,16 +134,16 @@ def test_regions(test):
     same(tree[("step", "solve", "io", "leaf")], (1, 1), "what is in the inner one")
     same("solve (region, in itself up to 2 deep)" in test.run("tree", "--by-region", path), True, "how deep")
     _, tree = tree_of(test, path)
-    same(tree, {("leaf",): (10, 10)}, "over all regions")
+    same(tree, {("leaf",): (11, 11)}, "over all regions")
     _, tree = tree_of(test, path, "--by-region", "--bottom-up")
     same(tree[("step", "solve", "io", "leaf")], (1, 1), "bottom up, by region")
-    same("of these 5 (50.0 %) in solve" in test.run("tree", "-r", "solve", path), True, "heading")
+    same("of these 6 (54.5 %) in solve" in test.run("tree", "-r", "solve", path), True, "heading")
     test.run("tree", "-r", "sovle", path, status=1)
     same('did you mean "solve"?' in test.errors, True, test.errors)
 
     bare = Recording(test, "bare.h5", "no-ids")
     bare.lines = [line.replace(" 0 0", " 0 0") for line in recording.lines]
-    same(test.folded(bare.write()), {"step;leaf": 1, "solve;leaf": 4, "io;leaf": 3, "idle;leaf": 1,
+    same(test.folded(bare.write()), {"step;leaf": 1, "solve;leaf": 4, "io;leaf": 4, "idle;leaf": 1,
                                      "(no region);leaf": 1}, "calls without ids: the innermost region alone")
 
 
