@@ -104,10 +104,11 @@ class Forms(unittest.TestCase):
         count, names = struct.unpack_from("<HH", content, 60)
         info = next(i for i in range(count) if struct.unpack_from("<Q", content, table + 64 * i + 24)[0]
                     == compressed_sections(good)[".debug_info"][0])
+        comment = next(i for i in range(count) if struct.unpack_from("<IQ", content, table + 64 * i + 4) == (1, 0x30))
         numbers = 0, 1, 1 << 60, 1 << 63, (1 << 64) - 63, (1 << 64) - 1
         fields = {"name": (0, "<I", (1, (1 << 32) - 1)), "type": (4, "<I", (0, 3, 8)), "flags": (8, "<Q", (0x800,)),
                   "offset": (24, "<Q", numbers), "size": (32, "<Q", numbers)}
-        for section, (field, (place, form, values)) in itertools.product((info, names), fields.items()):
+        for section, (field, (place, form, values)) in itertools.product((info, names, comment), fields.items()):
             for value in values:
                 with self.subTest(section=section, field=field, value=value):
                     changed = bytearray(content)
