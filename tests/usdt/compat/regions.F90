@@ -22,7 +22,7 @@ end module inner
 program regions
    use inner, only: fib
    implicit none
-   integer :: i, n, total
+   integer :: i, n, total, workers
    character(len=16) :: text
 
    n = 10
@@ -46,10 +46,22 @@ program regions
       SP_REGION_END('it is "quoted", (i)')
    end do
    !$omp end parallel do
+   ! Right after a directive, whose block goes on after the region's end.
+   workers = 0
+   !$omp parallel
+   SP_REGION_BEGIN("worker")
+   !$omp critical
+   SP_REGION_BEGIN("one by one")
+   workers = workers + 1
+   SP_REGION_END("one by one")
+   !$omp end critical
+   SP_REGION_END("worker")
+   !$omp end parallel
    total = total + fib(5)
    SP_REGION_END("whole run")
    write (*, "(a, i0, a, i0)") "count whole run|", 1, "|", 1, &
       'count it is "quoted", (i)|', n, "|", n, "count it's|", n, "|", n, &
-      "count even|", n/2, "|", n/2, "count fib|", 15, "|", 15
+      "count even|", n/2, "|", n/2, "count fib|", 15, "|", 15, &
+      "count worker|", workers, "|", workers, "count one by one|", workers, "|", workers
    if (total /= n + n/2 + 5) error stop 1
 end program regions
