@@ -24,6 +24,7 @@ from stamps import Log, ready
 FAMILY = str(PROGRAMS / "family")
 CALLS = str(PROGRAMS / "calls")
 MANY = scaled(400_000, least=60_000)  # calls of a thread, for megabytes of journal
+FILLING = scaled(400_000, least=250_000)  # of each of two, which the disks here have no room for
 
 
 @everywhere
@@ -257,7 +258,7 @@ def disk_use(into):
     """Recording ends when the disk is as full as was allowed, and does not begin if it is."""
     def test(disk):
         (disk / "ballast").write_bytes(bytes(40 << 20))
-        done = trace("-F", 0, "--max-disk-use", 21, "-o", disk / "out", "--", CALLS, into / "log", 2, MANY, 0)
+        done = trace("-F", 0, "--max-disk-use", 21, "-o", disk / "out", "--", CALLS, into / "log", 2, FILLING, 0)
         equal(done.returncode, 0, "status")
         contains(done.stderr, "the disk is 2", "% full")
         check(1000 < len(Profile(disk / "out/calls_rank00000.h5").start) < Log(into / "log").total(), "calls")
@@ -273,7 +274,7 @@ def disk_use(into):
 def disk_full(into):
     """A write fails: the program runs on, the status says it, what was written is kept."""
     def test(disk):
-        done = trace("-F", 0, "--max-disk-use", 100, "-o", disk / "out", "--", CALLS, into / "log", 2, MANY, 0)
+        done = trace("-F", 0, "--max-disk-use", 100, "-o", disk / "out", "--", CALLS, into / "log", 2, FILLING, 0)
         equal(done.returncode, 1, "status")
         contains(done.stderr, f"cannot write to {disk}/out: No space left on device", "what was written so far")
         equal(files(disk / "out"), ["journal.spj"], "what is left")

@@ -5,6 +5,7 @@ recovered, whole, its own processes are gone, and the program knows nothing of i
 
 20 times, with SP_TEST_FULL=1 200 times; SP_SEED repeats a run."""
 import os
+import pathlib
 import random
 import signal
 import sys
@@ -44,15 +45,22 @@ def alive(pid):
         return False
 
 
+def is_command(pid):
+    """Also one that was let go, but not yet run, when the recorder was killed."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/exe").readlink() == SUMS
+    except OSError:
+        return False
+
+
 def kill(recorder):
     """Kills it with nothing between, and waits for what it had started. Gives the pids of its command."""
     recorder.send_signal(signal.SIGSTOP)
     family = children(recorder.pid)
     recorder.kill()
     recorder.wait()
-    helpers = [pid for pid, name in family if name != SUMS.name]
-    wait_for(lambda: not any(alive(p) for p in helpers), f"the recorder's own processes {family} to end", 30)
-    return [pid for pid, name in family if name == SUMS.name]
+    wait_for(lambda: all(is_command(p) or not alive(p) for p, _ in family), f"the recorder's own processes {family} to end", 30)
+    return [pid for pid, _ in family if is_command(pid)]
 
 
 def check_recovered(into, most):
