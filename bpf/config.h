@@ -7,12 +7,15 @@
 #ifndef SP_BPF_CONFIG_H
 #define SP_BPF_CONFIG_H
 
+#include "formats/unwind.h"
+
 /* Fixed before the load. */
 struct sp_config {
 	__u32 queue_order;   /* a CPU's queue has 1 << queue_order slots */
 	__u32 stacks;	     /* enum sp_stack_mode */
 	__u32 kernel_stacks; /* 1: the kernel's frames, too */
 	__u32 copy_bytes;    /* of a copy of the user stack; a power of two */
+	__u32 page_shift;    /* a page has 1 << page_shift bytes */
 };
 
 enum sp_stack_mode {
@@ -38,6 +41,40 @@ struct sp_bpf_space {
 	__u32 generation; /* another one with each change: what was found before is void */
 };
 
+/* A file whose table is ready, by what the kernel knows of it when it is mapped. */
+struct sp_bpf_file_key {
+	__u64 inode, size;
+	__s64 changed; /* s */
+	__u32 changed_ns;
+	__u32 device; /* major << 20 | minor */
+};
+
+/* Rows that hold for a part of the file: from offset `from` to before `to`. */
+struct sp_bpf_slice {
+	__u64 from, to;
+	__u64 base; /* offset that pc 0 of the rows stands for; may be below 0 */
+	__u32 chunk, first, count;
+	__u32 unused;
+};
+
+#define SP_FILE_SLICES 4 /* files that have more are left to the recorder */
+
+struct sp_bpf_file {
+	__u32 count;
+	__u32 unused;
+	struct sp_bpf_slice slices[SP_FILE_SLICES];
+};
+
+#define SP_MAPPED 32 /* a power of two */
+
+/* What a process has mapped that can be run, as far as the kernel side had to ask. */
+struct sp_bpf_mapped {
+	__u64 mm; /* its address space: another one from an exec on */
+	__u32 count; /* ever put into `at`, where the newest ones stand */
+	__u32 unused;
+	struct sp_unwind_range at[SP_MAPPED];
+};
+
 /* Changed while running; mapped by the loader. */
 struct sp_control {
 	__u32 enabled;	 /* 0 stops all recording at once, before anything is detached */
@@ -47,7 +84,7 @@ struct sp_control {
 	__u32 processes; /* images made so far */
 	__u32 names;	 /* run-time names so far */
 	__s32 live;	 /* lanes that have not ended */
-	__u32 copy_when_late; /* with SP_STACKS_EH, copy stacks for which tables come too late */
+	__u32 tables_come; /* 1: there will be tables for all that is mapped */
 	__u32 losses; /* 1: something was lost since the loader set it to 0 */
 	__u32 busy;   /* 1: a thread's mappings were locked since the loader set it to 0 */
 	__u32 next_base; /* above those of all images that are armed */

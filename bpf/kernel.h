@@ -30,6 +30,7 @@ struct thread_struct {
 
 struct mm_struct {
 	unsigned long start_stack; /* an address on the main thread's stack */
+	unsigned long start_code;
 } SP_KERNEL_STRUCT;
 
 struct task_struct {
@@ -50,10 +51,42 @@ struct task_struct {
 
 #define PF_EXITING 0x4
 
+struct super_block {
+	__u32 s_dev; /* major << 20 | minor */
+} SP_KERNEL_STRUCT;
+
+struct inode {
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	__s64 i_size;
+	__s64 i_ctime_sec;
+	__u32 i_ctime_nsec;
+} SP_KERNEL_STRUCT;
+
+struct timespec64 {
+	__s64 tv_sec;
+	long tv_nsec;
+} SP_KERNEL_STRUCT;
+
+/* Before Linux 6.11. */
+struct inode___6_10 {
+	struct timespec64 __i_ctime;
+} SP_KERNEL_STRUCT;
+
+struct file {
+	struct inode *f_inode;
+} SP_KERNEL_STRUCT;
+
 struct vm_area_struct {
 	unsigned long vm_start;
 	unsigned long vm_end;
+	unsigned long vm_flags; /* VM_* */
+	unsigned long vm_pgoff;
+	struct file *vm_file;
+	const void *vm_ops;
 } SP_KERNEL_STRUCT;
+
+#define VM_EXEC 0x4
 
 struct linux_binprm;
 

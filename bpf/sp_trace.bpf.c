@@ -4,6 +4,7 @@
  */
 #include "bpf/core.bpf.h"
 
+#include "bpf/probes/mapped.bpf.c"
 #include "bpf/probes/region.bpf.c"
 #include "bpf/probes/sample.bpf.c"
 #include "bpf/probes/task.bpf.c"

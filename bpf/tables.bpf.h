@@ -60,6 +60,24 @@ struct {
 	__type(value, struct sp_bpf_space);
 } spaces SEC(".maps");
 
+/* Files whose tables are ready. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct sp_bpf_file_key);
+	__type(value, struct sp_bpf_file);
+} files SEC(".maps");
+
+/* By process image (bpf/mapped.bpf.h). */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, struct sp_bpf_mapped);
+} mapped SEC(".maps");
+
 /* Rules that were found on this CPU, by address. Samples are mostly of the same callers, and one line
  * of the CPU's cache is read here, where a search in a large table reads a dozen that are cold. */
 #define FOUND_ORDER 10

@@ -18,6 +18,7 @@
 #include <linux/bpf_perf_event.h>
 
 #include "bpf/core.bpf.h"
+#include "bpf/mapped.bpf.h"
 #include "bpf/tables.bpf.h"
 
 #ifdef __TARGET_ARCH_x86
@@ -60,6 +61,8 @@ struct unwinder {
 	__u32 exact;	    /* ip is of the next instruction, not one after a call */
 	__u32 first, count; /* ranges of the address space */
 	__u32 last;	    /* the range that the last address was in */
+	__u32 process;
+	__u64 mm;
 	__u32 at;	    /* where in `stack` the user's frames begin */
 	__u32 frames;	    /* so far */
 	__u32 signal_frames;
@@ -107,7 +110,7 @@ sp_inline const struct sp_unwind_range *range_of(const struct walk *w, __u64 add
 		return r;
 	index = find_range(w->ranges, u->first, u->count, address);
 	if (index == NO_RANGE)
-		return NULL;
+		return find_mapped(u->process, u->mm, address);
 	u->last = index;
 	return &w->ranges->at[index % SP_UNWIND_RANGES];
 }
@@ -316,7 +319,7 @@ static long step(__u32 index, struct walk *w)
 	struct found *found = &w->found->at[slot % (1 << FOUND_ORDER)];
 	const struct sp_unwind_rule *rule;
 
-	if (found->address != address || found->generation != u->generation) {
+	if (found->address != address || found->generation != u->generation || !u->generation) {
 		const struct sp_unwind_range *r = range_of(w, address);
 
 		if (!r || !r->count)
@@ -370,8 +373,26 @@ sp_inline void set_registers(struct unwinder *u, const bpf_user_pt_regs_t *regs)
 	u->ip = PT_REGS_IP(regs);
 }
 
+/* Where callers of the thread are looked for; false if there is nothing yet. */
+static __noinline int find_tables(struct sample *s, struct task_struct *task, struct lane *lane)
+{
+	struct sp_bpf_space *space;
+	struct unwinder *u;
+
+	if (!s || !task || !lane)
+		return 0;
+	u = &s->unwinder;
+	space = find_space(lane->process, lane->parent);
+	u->generation = space ? space->generation : 0;
+	u->first = space ? space->first : 0;
+	u->count = space ? space->count : 0;
+	u->process = lane->process;
+	u->mm = (__u64)task->mm;
+	return space || find_list(u->process, u->mm);
+}
+
 /* Walks from the registers in @sample; its frames are put behind the @at frames that are there. */
-static __noinline int unwind(struct sample *sample, const struct sp_bpf_space *space, __u32 at)
+static __noinline int unwind(struct sample *sample, __u32 at)
 {
 	struct walk w = {.sample = sample};
 	struct unwinder *u;
@@ -380,16 +401,13 @@ static __noinline int unwind(struct sample *sample, const struct sp_bpf_space *s
 	w.ranges = bpf_map_lookup_elem(&ranges, &zero);
 	w.rules = bpf_map_lookup_elem(&rules, &zero);
 	w.found = bpf_map_lookup_elem(&found_rules, &zero);
-	if (!sample || !space || !w.ranges || !w.rules || !w.found)
+	if (!sample || !w.ranges || !w.rules || !w.found)
 		return 0;
 	u = &sample->unwinder;
 	u->known = ALL_KNOWN;
 	u->window_at = NO_WINDOW;
 	u->single = 0;
-	u->generation = space->generation;
-	u->first = space->first;
-	u->count = space->count;
-	u->last = space->first;
+	u->last = u->first;
 	u->at = at;
 	u->frames = 1;
 	u->signal_frames = 0;

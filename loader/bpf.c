@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include "formats/wire.h"
@@ -35,10 +36,21 @@ struct sp_bpf {
 	struct sp_keep *keep;
 	struct sp_bpf_prober prober;
 	struct sp_bpf_maps maps;
-	struct bpf_link *fork, *exec, *exit, *iter;
+	struct bpf_link *fork, *exec, *exit, *iter, *fault; /* the last one: NULL without */
 	struct sp_bpf_tables tables;
 	bool has_tables;
 };
+
+/* Not every architecture tells of them. Without, some samples in what was just mapped are short. */
+static bool can_see_faults(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool can = btf &&
+		   btf__find_by_name_kind(btf, "btf_trace_page_fault_user", BTF_KIND_TYPEDEF) > 0;
+
+	btf__free(btf);
+	return can;
+}
 
 static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 {
@@ -56,6 +68,7 @@ static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 	s->rodata->config.queue_order = b->maps.queue_order;
 	s->rodata->config.stacks = o->stacks;
 	s->rodata->config.kernel_stacks = o->kernel_stacks;
+	s->rodata->config.page_shift = (__u32)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
 	s->rodata->config.copy_bytes = o->copy_bytes ? (__u32)o->copy_bytes : SP_COPY_DEFAULT;
 	b->has_tables = o->stacks == SP_STACKS_EH || o->stacks == SP_STACKS_DWARF;
 	b->tables = (struct sp_bpf_tables){
@@ -63,8 +76,11 @@ static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 		.rules = s->maps.rules,
 		.chunks = s->maps.chunks,
 		.spaces = s->maps.spaces,
+		.files = s->maps.files,
+		.mapped = s->maps.mapped,
 	};
 	sp_bpf_tables_size(&b->tables, b->has_tables);
+	(void)bpf_program__set_autoload(s->progs.sp_fault, b->has_tables && can_see_faults());
 	b->prober = (struct sp_bpf_prober){
 		.keep = b->keep,
 		.begin = {s->progs.sp_begin, s->progs.sp_begin_multi},
@@ -145,6 +161,8 @@ int sp_bpf_attach_tasks(struct sp_bpf *b)
 		r = attach(b->skel->progs.sp_fork, &b->fork);
 	if (r == 0)
 		r = attach(b->skel->progs.sp_tasks, &b->iter);
+	if (r == 0 && bpf_program__autoload(b->skel->progs.sp_fault))
+		b->fault = bpf_program__attach(b->skel->progs.sp_fault);
 	return r;
 }
 
@@ -288,9 +306,15 @@ int sp_bpf_unwind_forget_space(struct sp_bpf *b, uint32_t process)
 	return sp_bpf_tables_forget_space(&b->tables, process);
 }
 
-void sp_bpf_copy_when_late(struct sp_bpf *b)
+void sp_bpf_unwind_set_file(struct sp_bpf *b, const struct sp_bpf_file_key *key,
+			    const struct sp_bpf_file *file)
 {
-	b->skel->bss->control.copy_when_late = 1;
+	sp_bpf_tables_set_file(&b->tables, key, file);
+}
+
+void sp_bpf_expect_tables(struct sp_bpf *b)
+{
+	b->skel->bss->control.tables_come = 1;
 }
 
 int sp_bpf_attach_sampler(struct sp_bpf *b, int perf_fd)
@@ -380,6 +404,7 @@ void sp_bpf_free(struct sp_bpf *b)
 	bpf_link__destroy(b->exec);
 	bpf_link__destroy(b->exit);
 	bpf_link__destroy(b->iter);
+	bpf_link__destroy(b->fault);
 	sp_bpf_maps_done(&b->maps);
 	sp_bpf_tables_unmap(&b->tables);
 	sp_trace_bpf__destroy(b->skel);

@@ -104,10 +104,15 @@ int sp_bpf_unwind_add_chunk(struct sp_bpf *bpf, struct sp_unwind_chunk **ret_chu
  * changed in place. */
 int sp_bpf_unwind_set_space(struct sp_bpf *bpf, uint32_t process, struct sp_unwind_space space);
 int sp_bpf_unwind_forget_space(struct sp_bpf *bpf, uint32_t process);
+/* From now on, the kernel side finds the rows of this file where it is mapped, before the space of
+ * the process has them. @file NULL: no longer. */
+void sp_bpf_unwind_set_file(struct sp_bpf *bpf, const struct sp_bpf_file_key *key,
+			    const struct sp_bpf_file *file);
 
-/* From now on, with SP_STACKS_EH, samples for which tables come too late bring a copy of their
+/* From now on what is mapped has a table sooner or later: mappings that have not been told of are
+ * looked at, and with SP_STACKS_EH, samples for which tables come too late bring a copy of their
  * stack. */
-void sp_bpf_copy_when_late(struct sp_bpf *bpf);
+void sp_bpf_expect_tables(struct sp_bpf *bpf);
 
 /* Runs the sampling program on a perf event. */
 int sp_bpf_attach_sampler(struct sp_bpf *bpf, int perf_fd);

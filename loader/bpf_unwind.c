@@ -27,6 +27,8 @@ void sp_bpf_tables_size(struct sp_bpf_tables *t, bool wanted)
 	(void)bpf_map__set_value_size(t->rules, 16);
 	(void)bpf_map__set_max_entries(t->chunks, 1);
 	(void)bpf_map__set_max_entries(t->spaces, 1);
+	(void)bpf_map__set_max_entries(t->files, 1);
+	(void)bpf_map__set_max_entries(t->mapped, 1);
 }
 
 static int map_value(int fd, size_t bytes, void **ret_at)
@@ -93,7 +95,18 @@ int sp_bpf_tables_set_space(struct sp_bpf_tables *t, uint32_t process, struct sp
 
 int sp_bpf_tables_forget_space(struct sp_bpf_tables *t, uint32_t process)
 {
+	(void)bpf_map_delete_elem(bpf_map__fd(t->mapped), &process);
 	return bpf_map_delete_elem(bpf_map__fd(t->spaces), &process) ? -errno : 0;
+}
+
+/* Where there is no room, mappings of it wait for the recorder. */
+void sp_bpf_tables_set_file(struct sp_bpf_tables *t, const struct sp_bpf_file_key *key,
+			    const struct sp_bpf_file *file)
+{
+	if (file)
+		(void)bpf_map_update_elem(bpf_map__fd(t->files), key, file, BPF_ANY);
+	else
+		(void)bpf_map_delete_elem(bpf_map__fd(t->files), key);
 }
 
 void sp_bpf_tables_unmap(struct sp_bpf_tables *t)

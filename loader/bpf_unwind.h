@@ -14,7 +14,7 @@ struct bpf_map;
 
 /* The maps of bpf/unwind.bpf.h. */
 struct sp_bpf_tables {
-	struct bpf_map *ranges, *rules, *chunks, *spaces;
+	struct bpf_map *ranges, *rules, *chunks, *spaces, *files, *mapped;
 	struct sp_unwind_range *ranges_at; /* mapped, or NULL */
 	struct sp_unwind_rule *rules_at;
 	struct sp_unwind_chunk **chunk; /* mapped, SP_UNWIND_CHUNKS of them */
@@ -32,6 +32,8 @@ int sp_bpf_tables_add_chunk(struct sp_bpf_tables *tables, struct sp_unwind_chunk
 int sp_bpf_tables_set_space(struct sp_bpf_tables *tables, uint32_t process,
 			    struct sp_unwind_space space);
 int sp_bpf_tables_forget_space(struct sp_bpf_tables *tables, uint32_t process);
+void sp_bpf_tables_set_file(struct sp_bpf_tables *tables, const struct sp_bpf_file_key *key,
+			    const struct sp_bpf_file *file);
 void sp_bpf_tables_unmap(struct sp_bpf_tables *tables);
 
 #endif

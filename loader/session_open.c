@@ -108,7 +108,7 @@ static void open_unwind(struct sp_session *s)
 	if (sp_unwind_new(s->bpf, s->recorder, &s->unwind) < 0)
 		return;
 	sp_unwind_set_trampoline(s->unwind, s->selftest.trampoline);
-	sp_bpf_copy_when_late(s->bpf);
+	sp_bpf_expect_tables(s->bpf);
 }
 
 static int open_streams(struct sp_session *s)

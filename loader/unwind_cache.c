@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loader/unwind_ranges.h"
 #include "loader/unwind_rules.h"
 #include "loader/unwind_runs.h"
 
@@ -19,6 +20,7 @@
 #define LEAST_ROWS 1024u /* of a part that is not a table's last */
 
 struct sp_unwind_cache {
+	struct sp_bpf *bpf;
 	struct sp_unwind_rules *rules;
 	struct sp_unwind_shares shares;
 	struct sp_unwind_chunk *chunks[SP_UNWIND_CHUNKS];
@@ -34,6 +36,7 @@ int sp_unwind_cache_new(struct sp_bpf *bpf, struct sp_unwind_cache **ret_cache)
 	int r = c ? 0 : -ENOMEM;
 
 	if (r == 0) {
+		c->bpf = bpf;
 		c->shares.room[SP_UNWIND_SHARED_FILES] = MOST_FILES;
 		c->shares.room[SP_UNWIND_SHARED_RULES] = SP_UNWIND_RULES;
 		sp_unwind_cache_limit(c, SP_UNWIND_CHUNKS);
@@ -198,6 +201,7 @@ static bool evict(struct sp_unwind_cache *c, const struct sp_unwind_share *share
 				oldest = f;
 	if (!oldest)
 		return false;
+	sp_unwind_ranges_show(c->bpf, oldest, false);
 	free_parts(c, oldest, 0);
 	oldest->state = SP_UNWIND_ABSENT;
 	c->stats.tables--;
@@ -356,6 +360,7 @@ int sp_unwind_cache_place(struct sp_unwind_cache *c, struct sp_unwind_file *file
 	memcpy(file->segments, table->segment, table->segments * sizeof(table->segment[0]));
 	c->stats.tables++;
 	set_state(file, SP_UNWIND_READY, 0, NULL, now);
+	sp_unwind_ranges_show(c->bpf, file, true);
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * unwind_ranges.c - from "this part of the file is mapped here" to "these rows hold here".
+ * unwind_ranges.c - from "this part of the file is mapped here" to "these rows hold here": for the
+ * mappings that we know, and for the kernel side, which sees others before us.
  */
 #include "loader/unwind_ranges.h"
 
@@ -54,37 +55,60 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* What of a segment is in the mapping, by the file's parts. */
-static int add_segment(struct sp_unwind_ranges *ranges, const struct sp_unwind_piece *piece,
-		       const struct sp_unwind_segment *segment)
+/* The rows of a part that hold for a segment. False: none. */
+static bool cut_slice(const struct sp_unwind_segment *segment, const struct sp_unwind_part *part,
+		      struct sp_bpf_slice *ret_slice)
+{
+	uint64_t offset = segment->file_offset - segment->address; /* of address 0, in the file */
+	uint64_t from = larger(segment->address, part->start);
+	uint64_t to = smaller(segment->address + segment->file_size, part->end);
+
+	if (from >= to)
+		return false;
+	*ret_slice = (struct sp_bpf_slice){
+		.from = from + offset,
+		.to = to + offset,
+		.base = part->base + offset,
+		.chunk = part->chunk,
+		.first = part->first,
+		.count = part->count,
+	};
+	return true;
+}
+
+/* What of a slice of its file is in the mapping. */
+static int add_slice(struct sp_unwind_ranges *ranges, const struct sp_unwind_piece *piece,
+		     const struct sp_bpf_slice *slice)
+{
+	uint64_t bytes = piece->end - piece->start, bias = piece->start - piece->offset;
+	uint64_t from = larger(piece->offset, slice->from);
+	uint64_t to = smaller(piece->offset + bytes, slice->to);
+
+	if (piece->offset + bytes < bytes || from >= to)
+		return 0;
+	return add(ranges, (struct sp_unwind_range){
+				   .start = bias + from,
+				   .end = bias + to,
+				   .base = bias + slice->base,
+				   .chunk = slice->chunk,
+				   .first = slice->first,
+				   .count = slice->count,
+			   });
+}
+
+/* What of a file is in the mapping. */
+static int add_file(struct sp_unwind_ranges *ranges, const struct sp_unwind_piece *piece)
 {
 	const struct sp_unwind_file *file = piece->file;
-	uint64_t bytes = piece->end - piece->start;
-	/* Offsets in the file. */
-	uint64_t first = larger(piece->offset, segment->file_offset);
-	uint64_t last = smaller(piece->offset + bytes, segment->file_offset + segment->file_size);
-	uint64_t start, end, bias; /* start and end are link-time addresses */
 	int r = 0;
 
-	if (piece->offset + bytes < bytes || first >= last)
-		return 0;
-	start = segment->address + (first - segment->file_offset);
-	end = segment->address + (last - segment->file_offset);
-	bias = piece->start - piece->offset - segment->address + segment->file_offset;
-	for (size_t i = 0; i < file->part_count && r == 0; i++) {
-		const struct sp_unwind_part *p = &file->parts[i];
-		uint64_t from = larger(start, p->start), to = smaller(end, p->end);
+	for (size_t k = 0; k < file->segment_count; k++)
+		for (size_t i = 0; i < file->part_count && r == 0; i++) {
+			struct sp_bpf_slice slice;
 
-		if (from < to)
-			r = add(ranges, (struct sp_unwind_range){
-						.start = bias + from,
-						.end = bias + to,
-						.base = bias + p->base,
-						.chunk = p->chunk,
-						.first = p->first,
-						.count = p->count,
-					});
-	}
+			if (cut_slice(&file->segments[k], &file->parts[i], &slice))
+				r = add_slice(ranges, piece, &slice);
+		}
 	return r;
 }
 
@@ -101,8 +125,36 @@ int sp_unwind_ranges_make(struct sp_unwind_ranges *ranges, const struct sp_unwin
 			r = add_without_table(ranges, &pieces[i]);
 			continue;
 		}
-		for (size_t k = 0; k < file->segment_count && r == 0; k++)
-			r = add_segment(ranges, &pieces[i], &file->segments[k]);
+		r = add_file(ranges, &pieces[i]);
 	}
 	return r;
+}
+
+void sp_unwind_ranges_show(struct sp_bpf *bpf, const struct sp_unwind_file *file, bool ready)
+{
+	const struct sp_filekey *key = &file->key;
+	const struct sp_bpf_file_key known_as = {
+		.inode = key->inode,
+		.size = key->size,
+		.changed = key->ctime / 1000000000,
+		.changed_ns = (uint32_t)(key->ctime % 1000000000),
+		.device = major(key->device) << 20 | minor(key->device),
+	};
+	struct sp_bpf_file shown = {0};
+	size_t count = 0;
+
+	if (!key->device)
+		return; /* it is no file */
+	for (size_t k = 0; k < file->segment_count; k++)
+		for (size_t i = 0; i < file->part_count; i++) {
+			struct sp_bpf_slice slice;
+
+			if (!cut_slice(&file->segments[k], &file->parts[i], &slice))
+				continue;
+			if (count == SP_FILE_SLICES)
+				return;
+			shown.slices[count++] = slice;
+		}
+	shown.count = (uint32_t)count;
+	sp_bpf_unwind_set_file(bpf, &known_as, ready ? &shown : NULL);
 }

@@ -18,4 +18,9 @@ struct sp_unwind_ranges {
 int sp_unwind_ranges_make(struct sp_unwind_ranges *ranges, const struct sp_unwind_piece *pieces,
 			  size_t count);
 
+/* Tells the kernel side where the rows of a file are, so that it finds them in mappings of which we
+ * have yet to hear. @ready false: its table is about to be thrown out. A file in many pieces is not
+ * shown. */
+void sp_unwind_ranges_show(struct sp_bpf *bpf, const struct sp_unwind_file *file, bool ready);
+
 #endif

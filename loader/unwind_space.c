@@ -157,8 +157,7 @@ void sp_unwind_spaces_remove(struct sp_unwind_spaces *s, uint32_t process, uint6
 			*d = space->next_dirty;
 			break;
 		}
-	if (space->place)
-		(void)sp_bpf_unwind_forget_space(s->bpf, process);
+	(void)sp_bpf_unwind_forget_space(s->bpf, process);
 	s->stats.spaces--;
 	free_space(s, space, now);
 }

@@ -52,11 +52,31 @@ sp_inline __u32 walk_kernel(void *ctx, struct sample *s)
 	return n < 8 || n > KERNEL_BYTES ? 0 : (__u64)n / 8;
 }
 
-/* The user's frames, put behind the kernel's @at; returns how many. */
-sp_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct sample *s, struct lane *lane,
-			  __u32 at)
+/* False: there are no tables. Where the walk came to a mapping that nobody had told of, it is looked
+ * at, and the walk begins once more. */
+sp_inline bool walk_by_tables(struct sample *s, struct task_struct *task, struct lane *lane,
+			      __u32 at)
 {
-	struct sp_bpf_space *space = NULL;
+	struct unwinder *u = &s->unwinder;
+	__u32 exact = u->exact;
+	bool found = find_tables(s, task, lane);
+
+	if (found)
+		unwind(s, at);
+	if ((found && u->end != SP_STACK_NO_MAPPING) ||
+	    !learn_mapping(task, lane->process, u->ip - !u->exact))
+		return found;
+	__builtin_memcpy(u->regs, s->regs, sizeof(u->regs));
+	u->ip = s->ev.ip;
+	u->exact = exact;
+	unwind(s, at);
+	return true;
+}
+
+/* The user's frames, put behind the kernel's @at; returns how many. */
+sp_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct task_struct *task,
+			  struct sample *s, struct lane *lane, __u32 at)
+{
 	long n;
 
 	if (config.stacks == SP_STACKS_NONE) {
@@ -76,10 +96,7 @@ sp_inline __u32 walk_user(struct bpf_perf_event_data *ctx, struct sample *s, str
 		s->ev.stack_end = SP_STACK_LEAF;
 		return 1;
 	}
-	if (config.stacks != SP_STACKS_FP)
-		space = find_space(lane->process, lane->parent);
-	if (space) {
-		unwind(s, space, at);
+	if (config.stacks != SP_STACKS_FP && walk_by_tables(s, task, lane, at)) {
 		s->ev.stack_end = s->unwinder.end;
 		s->ev.signal_frames = s->unwinder.signal_frames;
 		n = s->unwinder.frames;
@@ -126,7 +143,7 @@ sp_inline bool is_late(struct sample *s, void *ring)
 	if (s->ev.stack_end != SP_STACK_PENDING && s->ev.stack_end != SP_STACK_NO_MAPPING &&
 	    s->ev.stack_end != SP_STACK_UNSUPPORTED && s->ev.stack_end != SP_STACK_FRAME_POINTERS)
 		return false;
-	if (!control.copy_when_late ||
+	if (!control.tables_come ||
 	    bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) * 2 > bpf_ringbuf_query(ring, BPF_RB_RING_SIZE))
 		return false;
 	if (s->second != second) {
@@ -233,7 +250,7 @@ int sp_sample(struct bpf_perf_event_data *ctx)
 		take_registers(ctx, task, s);
 	if (config.stacks >= SP_STACKS_EH)
 		__builtin_memcpy(s->regs, s->unwinder.regs, sizeof(s->regs));
-	user = walk_user(ctx, s, lane, kernel);
+	user = walk_user(ctx, task, s, lane, kernel);
 	if (s->ev.stack_end == SP_STACK_TRUNCATED)
 		s->ev.head.flags |= SP_SAMPLE_TRUNCATED;
 	s->ev.kernel_frames = kernel;

@@ -5,7 +5,7 @@
  */
 #include "bpf/probes/region.bpf.h"
 #include "bpf/probes/stack_range.bpf.h"
-#include "bpf/tables.bpf.h"
+#include "bpf/mapped.bpf.h"
 
 /* Calls that may be open in a new lane. Until all probes of what runs are on, regions may have begun
  * unseen. */
@@ -44,6 +44,19 @@ int BPF_PROG(sp_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
+/* The program and its interpreter: nothing else is mapped yet, and the recorder will hear of them
+ * later than the first sample comes. */
+sp_inline void learn_program(struct task_struct *task, __u32 process)
+{
+	bpf_user_pt_regs_t regs;
+
+	if (!task->mm || config.stacks < SP_STACKS_EH)
+		return;
+	(void)learn_mapping(task, process, task->mm->start_code);
+	if (!read_registers(task, &regs))
+		(void)learn_mapping(task, process, PT_REGS_IP(&regs));
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(sp_exec, struct task_struct *task, int old_pid, struct linux_binprm *bprm)
 {
@@ -63,6 +76,7 @@ int BPF_PROG(sp_exec, struct task_struct *task, int old_pid, struct linux_binprm
 	lane->before = open_before(0);
 	lane->own = (struct own_stack){};
 	start_lane(task, lane, 0, SP_TASK_EXEC, before);
+	learn_program(task, lane->process);
 	return 0;
 }
 

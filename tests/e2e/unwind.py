@@ -7,12 +7,14 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/lib")
-from e2e import (BIN, EMULATED, PROGRAMS, SLOWER, SP_REPORT, check, contains, equal, everywhere, finish, have, main,
-                 need_root, need_tool, real_time, run, scaled, start, start_trace, trace)
+from e2e import (BIN, EMULATED, PROGRAMS, SLOWER, SP_REPORT, SP_TRACE, check, contains, equal, everywhere, finish, have,
+                 main, need_root, need_tool, real_time, run, scaled, start, start_trace, trace)
 from unwinding import COMPLETE, Stacks
 
 need_root()
@@ -166,6 +168,27 @@ def shell(into):
 
 
 @real_time
+def unheard(into):
+    """A program that starts while the recorder does not run at all: where its tables are ready, its stacks are
+    whole from the first one on."""
+    recorder = start([SP_TRACE, *OPTIONS, "-o", into / "out", "--", "sh", "-c",
+                      f"echo ready; read go; exec {UNWOUND} work 1"], stdin=subprocess.PIPE)
+    equal(recorder.stdout.readline(), "ready\n", "what the shell says")
+    time.sleep(0.2)
+    recorder.send_signal(signal.SIGSTOP)
+    recorder.stdin.write("go\n")
+    recorder.stdin.flush()
+    time.sleep(2)
+    recorder.send_signal(signal.SIGCONT)
+    status, _, said = finish(recorder)
+    equal(status, 0, f"status of sp-trace: {said}")
+    stacks = Stacks(into / "out")
+    user = [s for s in stacks.user() if "work" in stacks.names(s)]
+    check(len(user) >= 20, f"only {len(user)} samples")
+    check(stacks.complete(user) >= 0.99, f"only {stacks.complete(user):.2%} are complete: {said}")
+
+
+@real_time
 def reloads(into):
     """Two libraries at one place in turn, twenty times a second. The kernel does not tell of unmapping, so
     until the recorder has heard of the new one, which takes 0.1 ms where it gets a CPU at once, the table of
@@ -311,5 +334,5 @@ def without_helper(into):
     check(stacks.ends().get(12, 0) > 0.9 * len(stacks.samples), f"{stacks.ends()}")
 
 
-main(plain, short, threads, creates, probes, forks, execs, shell, reloads, made_code, attach, attach_working, deleted, container, static,
-     cxx, modes, without_helper)
+main(plain, short, threads, creates, probes, forks, execs, shell, unheard, reloads, made_code, attach, attach_working,
+     deleted, container, static, cxx, modes, without_helper)

@@ -62,6 +62,19 @@ int sp_bpf_unwind_forget_space(struct sp_bpf *bpf, uint32_t process)
 	return 0;
 }
 
+void sp_bpf_unwind_set_file(struct sp_bpf *bpf, const struct sp_bpf_file_key *key,
+			    const struct sp_bpf_file *file)
+{
+	size_t at = 0;
+
+	while (at < bpf->file_count && memcmp(&bpf->files[at].key, key, sizeof(*key)))
+		at++;
+	if (at == bpf->file_count && (!file || bpf->file_count++ == FAKE_FILES))
+		abort();
+	bpf->files[at].key = *key;
+	bpf->files[at].file = file ? *file : (struct sp_bpf_file){0};
+}
+
 const struct sp_unwind_range *fake_find(const struct sp_bpf *bpf, uint32_t process,
 					uint64_t address, bool *ret_good)
 {

@@ -8,6 +8,7 @@
 #include "loader/bpf.h"
 
 #define FAKE_PROCESSES 4096
+#define FAKE_FILES 4096
 
 struct sp_bpf {
 	struct sp_unwind_rule *rules;
@@ -17,6 +18,11 @@ struct sp_bpf {
 	struct sp_unwind_space spaces[FAKE_PROCESSES];
 	bool has_space[FAKE_PROCESSES];
 	unsigned updates;
+	struct {
+		struct sp_bpf_file_key key;
+		struct sp_bpf_file file; /* count 0: forgotten */
+	} files[FAKE_FILES];
+	size_t file_count;
 };
 
 /* @chunks: at most so many are given. */

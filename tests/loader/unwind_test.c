@@ -178,6 +178,35 @@ static void test_rules(void)
 	fake_close(&bpf);
 }
 
+/* What the kernel side is told of a file: where in it which rows hold, until they are thrown out.
+ */
+static void test_shown(void)
+{
+	struct sp_bpf bpf;
+	struct sp_unwind_table table = make_table(1000, 0x401000, 4, 7, 1);
+	struct sp_unwind_table large = make_table(131000, 0x1000, 4, 7, 1);
+	struct sp_unwind_cache *cache = open_cache(&bpf, 1);
+	struct sp_unwind_file *a = add_file(cache, 1, SECOND), *b = add_file(cache, 2, SECOND);
+	const struct sp_bpf_file *shown = &bpf.files[0].file;
+
+	/* The code before the rows, and that of the last one, behind them. */
+	table.segment[0] = (struct sp_unwind_segment){0x400800, 0x1800, 0x2000};
+	CHECK(sp_unwind_cache_place(cache, a, &table, SECOND) == 0, "a table");
+	CHECK(bpf.file_count == 1 && bpf.files[0].key.inode == 1, "%zu files", bpf.file_count);
+	CHECK(bpf.files[0].key.device == 1, "device %x", bpf.files[0].key.device);
+	CHECK(shown->count == 1 && shown->slices[0].count == 1000, "%u slices", shown->count);
+	CHECK(shown->slices[0].from == 0x2000 && shown->slices[0].to == 0x3800, "from %llx to %llx",
+	      (unsigned long long)shown->slices[0].from, (unsigned long long)shown->slices[0].to);
+	CHECK(shown->slices[0].base == 0x2000, "base %llx",
+	      (unsigned long long)shown->slices[0].base);
+	CHECK(sp_unwind_cache_place(cache, b, &large, 9 * SECOND) == 0, "another one");
+	CHECK(a->state == SP_UNWIND_ABSENT && !shown->count, "it is shown though it is gone");
+	sp_unwind_cache_free(cache);
+	fake_close(&bpf);
+	free_table(&table);
+	free_table(&large);
+}
+
 /* ---- address spaces ---- */
 
 #define PAGE 0x1000ull
@@ -570,6 +599,7 @@ int main(void)
 	test_runs(0);
 	test_runs(64);
 	test_cache();
+	test_shown();
 	test_rules();
 	for (uint64_t i = 0; i < 10; i++)
 		test_spaces(i);
