@@ -5,6 +5,7 @@ that end or exec inside, ends that are missing, doubled, of another region or la
 signal stacks and fibers, more depth than there is room for. Random ones, whose every call, parent, flag,
 time and count is known from their logs (a few seeds; hundreds with SP_TEST_FULL=1), and each mistake by itself."""
 import os
+import struct
 import subprocess
 import sys
 
@@ -202,4 +203,43 @@ def other_stacks(into):
         equal(sums(profile), {"nested too deeply": too_deep} if too_deep else {}, f"{case}: losses")
 
 
-main(one_by_one, in_threads, other_stacks, random_programs)
+INTENT_CALL, INTENT_CALLS, INTENT_LANE = struct.Struct("<4I4Q"), 8000, struct.Struct("<4I")
+MEANT, LEFT = 1, 2
+
+
+def as_meant(into):
+    """Whatever else a program does wrong, each pair that was meant is recorded as if all were right, each call that
+    was left is marked, and each end of nothing counted. Seeds as in random_programs()."""
+    flags = {}
+    for seed in [FIRST] if FIRST else SEEDS:
+        done = trace("-F", "0", "-o", into / f"{seed}", "--", PROGRAMS / "intent", into / f"log{seed}", seed)
+        equal(done.returncode, 0, f"seed {seed}: status")
+        profile, rows, nothing = Profile(into / f"{seed}/intent_rank00000.h5"), {}, 0
+        for row in sorted(range(len(profile.id)), key=lambda row: int(profile.id[row])):
+            rows.setdefault(int(profile.tid[row]), []).append(row)
+        data = (into / f"log{seed}").read_bytes()
+        for k in range(struct.unpack_from("<I", data)[0]):
+            at = 8 + k * (INTENT_LANE.size + INTENT_CALLS * INTENT_CALL.size)
+            tid, calls, ends, _ = INTENT_LANE.unpack_from(data, at)
+            nothing += ends
+            if not equal(len(rows[tid]), calls, f"seed {seed}, lane {k}: calls"):
+                continue
+            for i, row in enumerate(rows[tid]):
+                name, line, fate, _, *begin_end = INTENT_CALL.unpack_from(data, at + INTENT_LANE.size + i * INTENT_CALL.size)
+                what = f"seed {seed}, lane {k}: call {i}, of n{name} at line {line},"
+                flag, start, end = int(profile.flags[row]), int(profile.start[row]), int(profile.end[row])
+                flags[flag] = flags.get(flag, 0) + 1
+                right = profile.names[profile.region[row]] == f"n{name}" and begin_end[0] <= start <= begin_end[1]
+                if fate == MEANT:
+                    right = right and flag == 0 and begin_end[2] <= end <= begin_end[3]
+                else:
+                    right = right and fate == LEFT and flag in (truth.OUTER, truth.UNWINDING)
+                check(right, f"{what} with fate {fate} and times {begin_end} is {profile.names[profile.region[row]]}, flags {flag}, "
+                      f"{start} to {end}")
+        told = sums(profile)
+        equal(told.pop("end without a begin", 0) + told.pop("end that came too late", 0), nothing, f"seed {seed}: ends of nothing")
+        equal(told, {}, f"seed {seed}: other losses")
+    print(flags)
+
+
+main(one_by_one, in_threads, other_stacks, random_programs, as_meant)
