@@ -196,11 +196,6 @@ int sp_output_open(const char *path, unsigned int flags, struct sp_output **ret_
 	return 0;
 }
 
-const char *sp_output_path(const struct sp_output *output)
-{
-	return output->path;
-}
-
 const char *sp_output_temporary(const struct sp_output *output)
 {
 	return output->temporary;

@@ -29,8 +29,7 @@ struct sp_output;
 /* Creates the temporary file for @path. */
 int sp_output_open(const char *path, unsigned int flags, struct sp_output **ret_output,
 		   struct sp_error *error);
-/* The final path as given, the temporary one, and the descriptor, open for reading and writing. */
-const char *sp_output_path(const struct sp_output *output);
+/* The path of the temporary file, and its descriptor, open for reading and writing. */
 const char *sp_output_temporary(const struct sp_output *output);
 int sp_output_fd(const struct sp_output *output);
 /* Writes all of @size bytes at @offset. */

@@ -82,6 +82,11 @@ def main():
             unit = work / ("unit.c" if compiler == "cc" else "unit.cpp")
             unit.write_text(f"#include <formats/{header.name}>\n")
             run(compiler, standard, "-Wall", "-Wextra", "-Werror", f"-I{headers.parent}", "-fsyntax-only", unit)
+    # All together, and with those of the instrumentation.
+    unit = work / "all.c"
+    unit.write_text('#include "scope_profiler.h"\n' +
+                    "".join(f"#include <formats/{header.name}>\n" for header in sorted(headers.glob("*.h"))))
+    run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{headers.parent}", f"-I{source}/usdt", "-fsyntax-only", unit)
     symbols(library, headers)
 
     asked = run("pkg-config", "--cflags", "--libs", "sp_formats", env=env).stdout.split()
