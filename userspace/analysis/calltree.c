@@ -269,13 +269,3 @@ const char *sp_calltree_kind_name(const struct sp_calltree *tree, uint32_t numbe
 		return node->inlined ? "inlined" : "function";
 	}
 }
-
-uint64_t sp_calltree_beyond(const struct sp_calltree *tree)
-{
-	uint64_t samples = 0;
-
-	for (size_t i = 0; i < tree->n; i++)
-		if (tree->nodes[i].kind == SP_CALLTREE_MORE)
-			samples += tree->nodes[i].samples;
-	return samples;
-}

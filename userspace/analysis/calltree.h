@@ -83,7 +83,5 @@ const char *sp_calltree_module(const struct sp_calltree *tree, uint32_t node);
 /* Name of a node's kind as machines read it: "all", "region", "function", "inlined", "kernel",
  * "no name", "unknown", "truncated", "more". */
 const char *sp_calltree_kind_name(const struct sp_calltree *tree, uint32_t node);
-/* Samples in nodes "[more]". */
-uint64_t sp_calltree_beyond(const struct sp_calltree *tree);
 
 #endif

@@ -22,9 +22,11 @@
 #define HOT 0.1
 #define WARM 0.01
 
-enum sp_source_state sp_listing_text(const struct sp_annotate *annotate,
-				     const struct listing *listing, const char *const **ret_text,
-				     size_t *ret_n)
+/* The text of a listing's file: the one that debug information names or, if it is not there, the
+ * one that the user did. */
+static enum sp_source_state text_of(const struct sp_annotate *annotate,
+				    const struct listing *listing, const char *const **ret_text,
+				    size_t *ret_n)
 {
 	struct sp_sources *sources = annotate->view->sources;
 	enum sp_source_state state = SP_SOURCE_MISSING;
@@ -149,7 +151,7 @@ void sp_listing_show(const struct sp_annotate *annotate, const struct listing *l
 {
 	const char *const *text = NULL;
 	size_t n_lines = 0;
-	enum sp_source_state state = sp_listing_text(annotate, listing, &text, &n_lines);
+	enum sp_source_state state = text_of(annotate, listing, &text, &n_lines);
 	struct columns columns = {7, 4, sp_has_colours(stdout)};
 	uint32_t last = listing->n_lines ? listing->lines[listing->n_lines - 1].line : 0;
 	const char *silent =
@@ -206,7 +208,7 @@ void sp_listings_write_json(const struct sp_annotate *annotate, const struct lis
 		const struct listing *listing = &listings->all[i];
 		const char *const *text = NULL;
 		size_t n = 0;
-		enum sp_source_state state = sp_listing_text(annotate, listing, &text, &n);
+		enum sp_source_state state = text_of(annotate, listing, &text, &n);
 
 		sp_json_open_object(&json, NULL);
 		sp_json_text(&json, "file", listing->path);
@@ -244,7 +246,7 @@ void sp_listings_write_csv(const struct sp_annotate *annotate, const struct list
 		const char *const *text = NULL;
 		size_t n = 0;
 
-		sp_listing_text(annotate, listing, &text, &n);
+		text_of(annotate, listing, &text, &n);
 		for (size_t k = 0; k < listing->n_lines; k++) {
 			const struct annotated_line *line = &listing->lines[k];
 

@@ -31,11 +31,6 @@ struct listings {
 	size_t n, room;
 };
 
-/* The text of a listing's file: the one that debug information names or, if it is not there, the
- * one that the user did. */
-enum sp_source_state sp_listing_text(const struct sp_annotate *annotate,
-				     const struct listing *listing, const char *const **ret_text,
-				     size_t *ret_n);
 /* The file with the samples in its margin. */
 void sp_listing_show(const struct sp_annotate *annotate, const struct listing *listing);
 void sp_listings_write_json(const struct sp_annotate *annotate, const struct listings *listings);

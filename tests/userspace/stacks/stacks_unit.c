@@ -151,6 +151,14 @@ static void test_turn(const char *path)
 	sp_symbols_free(symbols);
 }
 
+static bool has_more(const struct sp_calltree *tree)
+{
+	for (uint32_t i = 0; i < sp_calltree_n(tree); i++)
+		if (sp_calltree_node(tree, i)->kind == SP_CALLTREE_MORE)
+			return true;
+	return false;
+}
+
 /* Beyond the most nodes, no sample is lost and none counts twice. */
 static void test_more(const char *path)
 {
@@ -163,7 +171,7 @@ static void test_more(const char *path)
 
 		CHECK_NUMBER(sp_calltree_new(stacks, &few, &trees[0]), 0);
 		CHECK_NUMBER(sp_calltree_turn(trees[0], &trees[1]), 0);
-		CHECK(sp_calltree_beyond(trees[0]) > 0);
+		CHECK(has_more(trees[0]));
 		for (int k = 0; k < 2; k++) {
 			const struct sp_calltree_node *root = sp_calltree_node(trees[k], 0);
 			uint64_t own = 0, children = 0;
