@@ -119,6 +119,23 @@ def reported(into):
             check(program.poll() is None, "the program has ended")
 
 
+def unwound(into):
+    """The conversion unwinds copies of stacks through a file that does not answer: it ends all the same."""
+    mounted = Hanging(into / "mounted", CALLS)
+    with mounted as app:
+        program = calls(app, into / "log")
+        began(into / "log")
+        recorder = start([SP_TRACE, "--stacks", "dwarf", "-F", "97", "-o", into / "out", "-p", program.pid])
+        wait_said(recorder, "recording; Ctrl-C ends it")
+        time.sleep(2)
+        mounted.stop_answering()
+        recorder.send_signal(signal.SIGTERM)
+        status, _, said = finish(recorder)
+        equal(status, 0, f"status: {said}")
+        contains(said, "samples", "app_rank00000.h5")
+        check(program.poll() is None, "the program has ended")
+
+
 def executed(into):
     """A program is started there: its exec waits, but neither those of others do, nor the recorder."""
     mounted = Hanging(into / "mounted", CALLS)
@@ -149,4 +166,4 @@ def executed(into):
     check(begin == 0 and wanted[-1] < end, f"calls {begin} to {end} of {len(stamps)} are there")
 
 
-main(attached, unreadable, reported, executed)
+main(attached, unreadable, reported, unwound, executed)

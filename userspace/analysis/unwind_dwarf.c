@@ -11,18 +11,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "userspace/analysis/unwind_dwarf_worker.h"
 #include "userspace/base/array.h"
+#include "userspace/base/child.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/confine.h"
 
@@ -218,12 +217,9 @@ static int start_child(struct sp_unwind_dwarf *unwind)
 
 static void end_child(struct sp_unwind_dwarf *unwind)
 {
-	if (!unwind->child)
-		return;
-	kill(unwind->child, SIGKILL);
-	while (waitpid(unwind->child, NULL, 0) < 0 && errno == EINTR)
-		;
-	close(unwind->fd);
+	struct sp_child child = {.pid = unwind->child, .fd = unwind->fd};
+
+	sp_child_end(&child, true);
 	unwind->child = 0;
 	unwind->fd = -1;
 }
