@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * test_sps.c - .sps: files made by hand, round trips, every refusal, every truncation; and UTF-8, which names are.
+ * test_sps.c - .sps: files made by hand, round trips, every refusal, every truncation; and
+ * UTF-8, which names are.
  *
  *	test_sps GOLDEN_DIR WORK_DIR
  */
