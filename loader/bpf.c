@@ -353,11 +353,13 @@ int sp_bpf_stop(struct sp_bpf *b, uint64_t *ret_time)
 
 	__atomic_store_n(&control->enabled, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&control->since, 0, __ATOMIC_SEQ_CST);
+	/* What ends a call takes its time before it tests for this, so no end is later. A begin may
+	 * be: its call is left out. */
+	*ret_time = sp_now();
+	__atomic_store_n(&control->stopped, *ret_time, __ATOMIC_SEQ_CST);
 	/* Programs that passed the test before are through in microseconds; the calls of one that
 	 * was preempted for longer may be emitted twice, which the conversion mends. */
 	usleep(2000);
-	*ret_time = sp_now();
-	control->stopped = *ret_time;
 	return iterate(b, SP_ITERATE_FLUSH);
 }
 

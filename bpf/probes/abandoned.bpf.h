@@ -121,6 +121,8 @@ static __noinline int drop_abandoned(struct stack *st, __u64 sp)
 	if (!st)
 		return 0;
 	e.now = bpf_ktime_get_ns();
+	if (!control.since) /* see sp_bpf_stop() */
+		return 0;
 	find_stack(&e);
 	/* Where it is not known (another thread may hold the lock, for long if it forks) all is taken
 	 * for one stack. */

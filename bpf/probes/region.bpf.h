@@ -91,11 +91,15 @@ struct close {
 
 static long close_one(__u32 index, struct close *c)
 {
+	struct frame *outer = outer_frame(c->st);
 	struct stack *st = c->st;
 
-	if (st->depth <= c->keep)
+	if (!outer || st->depth <= c->keep)
 		return 1;
-	sp_put_call_at(st, st->depth--, c->now, c->flags);
+	if (outer[1].start > c->now) /* began after the end of the recording */
+		st->depth--;
+	else
+		sp_put_call_at(st, st->depth--, c->now, c->flags);
 	return 0;
 }
 

@@ -154,6 +154,8 @@ static __noinline int repair_begin(struct stack *st, __u64 place, __u32 site)
 	if (!st)
 		return 0;
 	e.now = bpf_ktime_get_ns();
+	if (!control.since) /* see sp_bpf_stop() */
+		return 0;
 	find_stack(&e);
 	close_dead(&e);
 	if (!(place & SP_SCOPE))

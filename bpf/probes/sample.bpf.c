@@ -214,6 +214,7 @@ int sp_sample(struct bpf_perf_event_data *ctx)
 	struct stack *st;
 	bool in_kernel = (long)PT_REGS_IP(&ctx->regs) < 0;
 	__u32 zero = 0, kernel = 0, user, bytes;
+	__u64 now;
 	void *ring;
 
 	if (!lane) {
@@ -221,6 +222,7 @@ int sp_sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	}
 	/* The recorder's own copy, before its exec; or nothing is recorded yet, or any more. */
+	now = bpf_ktime_get_ns(); /* before the test: see sp_bpf_stop() */
 	if (lane->hidden || !control.enabled)
 		return 0;
 	s = bpf_map_lookup_elem(&samples, &zero);
@@ -233,7 +235,7 @@ int sp_sample(struct bpf_perf_event_data *ctx)
 	s->ev.head.type = SP_EV_sample;
 	s->ev.head.flags = in_kernel ? SP_SAMPLE_KERNEL : 0;
 	s->ev.head.lane = lane->lane;
-	s->ev.time = bpf_ktime_get_ns();
+	s->ev.time = now;
 	s->ev.process = lane->process;
 	s->ev.pid = task->tgid;
 	s->ev.tid = task->pid;

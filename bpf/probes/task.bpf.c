@@ -57,6 +57,18 @@ sp_inline void learn_program(struct task_struct *task, __u32 process)
 		(void)learn_mapping(task, process, PT_REGS_IP(&regs));
 }
 
+/* The thread's calls end now; after the end of the recording, they were open then. */
+sp_inline void end_calls(struct task_struct *task, struct stack *st, __u32 flag)
+{
+	__u64 now = bpf_ktime_get_ns(); /* before the test: see sp_bpf_stop() */
+
+	if (control.enabled)
+		close_calls(st, 0, now, flag);
+	else if (control.stopped)
+		close_calls(st, 0, control.stopped, SP_CALL_OPEN_AT_END);
+	drop_stack(task, st); /* the thread may have another id now */
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(sp_exec, struct task_struct *task, int old_pid, struct linux_binprm *bprm)
 {
@@ -64,12 +76,12 @@ int BPF_PROG(sp_exec, struct task_struct *task, int old_pid, struct linux_binprm
 	struct stack *st = stack_of(task, old_pid);
 	__u32 before;
 
-	if (!lane || !control.enabled)
+	if (!lane)
 		return 0;
-	if (st) {
-		close_calls(st, 0, bpf_ktime_get_ns(), SP_CALL_CLOSED_BY_EXEC);
-		drop_stack(task, st); /* the thread may have another id now */
-	}
+	if (st)
+		end_calls(task, st, SP_CALL_CLOSED_BY_EXEC);
+	if (!control.enabled)
+		return 0;
 	before = lane->process;
 	lane->hidden = 0;
 	lane->parent = 0;
@@ -100,12 +112,10 @@ int BPF_PROG(sp_exit, struct task_struct *task)
 	if (!lane)
 		return 0;
 	end_lane(lane);
+	if (st)
+		end_calls(task, st, SP_CALL_CLOSED_BY_EXIT);
 	if (!control.enabled)
 		return 0;
-	if (st) {
-		close_calls(st, 0, bpf_ktime_get_ns(), SP_CALL_CLOSED_BY_EXIT);
-		drop_stack(task, st);
-	}
 	if (!lane->announced)
 		announce(task, lane, SP_TASK_FOUND, 0);
 	rec = bpf_ringbuf_reserve(&control_ring, sizeof(*rec), 0);

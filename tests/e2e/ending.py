@@ -18,6 +18,7 @@ from e2e import (PROGRAMS, SLOWER, SP_REPORT, SP_TRACE, check, contains, equal, 
 
 need_root()
 need_scope_profiler()
+import numpy as np
 from recording import Profile
 from stamps import Log, ready
 
@@ -223,6 +224,12 @@ def under_load(into):
     equal(set(profile.end[open_then].tolist()), {int(profile.meta["stop_ns"])}, "ends of calls that were open")
     log.stop()
     equal(finish(target)[0], 0, "status of the program")
+    stop = int(profile.meta["stop_ns"])
+    for lane in range(4):
+        stamps = log.stamps(lane)
+        rows = np.flatnonzero(open_then & (profile.tid == log.lanes["tid"][lane]))
+        ends = stamps["after_end"][np.searchsorted(stamps["before_begin"], profile.start[rows], side="right") - 1]
+        check(((ends == 0) | (ends > stop)).all(), f"calls of thread {lane} had ended when the recording did: {stop - ends} ns before")
 
 
 def no_samples(into):
