@@ -97,9 +97,8 @@ def unreadable(into):
 def reported(into):
     """Reports on what runs there say so and show the rest; they neither wait for it nor leave anybody who does."""
     for number, says, commands in (
-            (signal.SIGUSR1, "its file system does not answer",
-             (["lines"], ["lines", "--annotate", "calls.c"], ["tree"], ["export", "folded"])),
-            (signal.SIGUSR2, "waiting for its debug information took too long", (["lines"], ["tree"]))):
+            (signal.SIGUSR1, "its file system does not answer", ("lines", "tree")),
+            (signal.SIGUSR2, "waiting for its debug information took too long", ("lines",))):
         out = into / f"out{int(number)}"
         mounted = Hanging(into / f"mounted{int(number)}", CALLS)
         with mounted as app:
@@ -113,7 +112,7 @@ def reported(into):
             mounted.stop_answering(number)
             good(["sh", "-c", "echo 3 > /proc/sys/vm/drop_caches"])
             for command in commands:
-                done = run([SP_REPORT, *command, out], timeout=100)
+                done = run([SP_REPORT, command, out], timeout=100)
                 equal(done.returncode, 0, f"status of {command}: {done.stdout}{done.stderr}")
                 contains(done.stdout + done.stderr, says)
             check(program.poll() is None, "the program has ended")
