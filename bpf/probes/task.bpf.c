@@ -64,8 +64,8 @@ sp_inline void end_calls(struct task_struct *task, struct stack *st, __u32 flag)
 
 	if (control.enabled)
 		close_calls(st, 0, now, flag);
-	else if (control.stopped)
-		close_calls(st, 0, control.stopped, SP_CALL_OPEN_AT_END);
+	else /* the moment of the end is known a little later than that it has come */
+		close_calls(st, 0, control.stopped ? control.stopped : now, SP_CALL_OPEN_AT_END);
 	drop_stack(task, st); /* the thread may have another id now */
 }
 

@@ -111,6 +111,20 @@ def in_group(into):
         good(["rm", "-r", into / "out"])
 
 
+def all_at_once(into):
+    """Ctrl-C ends the threads while it ends the recording: the calls that they are in are there all the same."""
+    for i in range(3):
+        recorder = start([SP_TRACE, "-F", "0", "-o", into / f"out{i}", "--", PROGRAMS / "held", 400],
+                         start_new_session=True)
+        equal(recorder.stdout.readline(), "held\n", "the command")
+        os.killpg(recorder.pid, signal.SIGINT)
+        status, _, said = finish(recorder)
+        equal(status, 128 + signal.SIGINT, "status, the command's")
+        equal(recorded(said), (400, 0), "calls and samples")
+        profile = Profile(into / f"out{i}/held_rank00000.h5")
+        equal((len(set(profile.id.tolist())), len(set(profile.tid.tolist()))), (400, 400), "calls, and their threads")
+
+
 def early(into):
     """Before anything was recorded: nothing is started, nothing left behind, and that is all there is to say."""
     for i in range(8):
@@ -333,4 +347,4 @@ def impossible(into):
         check(not (into / "out").exists(), "a directory was left behind")
 
 
-main(duration, control_c, terminated, in_group, early, stubborn, hung_up, late_signal, ignored, closed_terminal, under_load, no_samples, size, disk_use, disk_full, conversion_killed, impossible)
+main(duration, control_c, terminated, in_group, all_at_once, early, stubborn, hung_up, late_signal, ignored, closed_terminal, under_load, no_samples, size, disk_use, disk_full, conversion_killed, impossible)
