@@ -39,8 +39,8 @@ static const struct {
 		 "files may be missing"},
 	[SP_LOSS_THINNED] = {"thinned", "so that it costs less, the program did not fire them"},
 	[SP_LOSS_ARMED_LATE] = {"armed late",
-				"a library that the program opened itself had run before "
-				"its probes were armed: its first regions are missing"},
+				"a program or library was mapped before its probes were armed, "
+				"or they could not be: if regions of it ran then, they are missing"},
 	[SP_LOSS_STACK_COPY] =
 		{"stack copy ring full",
 		 "these samples have the stack that the kernel side found: sample less "
