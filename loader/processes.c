@@ -36,7 +36,8 @@ struct process {
 	uint64_t exec;		 /* ns: the last exec that began */
 	struct waiting *waiting;
 	int threads; /* that are known */
-	bool ended;  /* forgotten at the end of the round: its mappings may still be on their way */
+	bool ended;
+	bool forget; /* at the end of this round */
 };
 
 struct sp_processes {
@@ -216,7 +217,7 @@ void sp_processes_task(struct sp_processes *p, const struct sp_ev_task *task)
 		sp_unwind_remove_process(p->unwind, process->number);
 	process->number = task->process;
 	process->since = task->time;
-	process->ended = false;
+	process->ended = process->forget = false;
 	process->threads = 1; /* an exec ends all others */
 	unknown = p->unwind &&
 		  sp_unwind_add_process(p->unwind, task->process,
@@ -245,13 +246,19 @@ void sp_processes_exit(struct sp_processes *p, const struct sp_ev_task_exit *exi
 	p->ended++;
 }
 
+/* At the end of the round after the one that heard of the end: a round hands out the mappings that
+ * are older than its begin, and then others are still on their way. */
 static void forget_ended(struct sp_processes *p)
 {
+	size_t left = 0;
+
 	for (size_t i = 0; i < BUCKETS && p->ended; i++)
 		for (struct process **at = &p->buckets[i]; *at;) {
 			struct process *process = *at;
 
-			if (!process->ended) {
+			if (!process->ended || !process->forget) {
+				process->forget = process->ended;
+				left += process->ended;
 				at = &process->next;
 				continue;
 			}
@@ -261,7 +268,7 @@ static void forget_ended(struct sp_processes *p)
 				sp_unwind_remove_process(p->unwind, process->number);
 			free(process);
 		}
-	p->ended = 0;
+	p->ended = left;
 }
 
 int sp_processes_commit(struct sp_processes *p)

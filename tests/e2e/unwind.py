@@ -167,6 +167,16 @@ def shell(into):
     judge(stacks, said, [*CHAIN, "main"])
 
 
+def brief(into):
+    """Programs that have ended before the recorder comes to hear of them: what they had mapped is known all the same."""
+    record(into, "sh", "-c", f"for i in $(seq {scaled(100)}); do {UNWOUND} work 0.02; done")
+    stacks = Stacks(into / "out")
+    user = [s for s in stacks.user() if s["stack_end"] == COMPLETE]
+    check(len(user) >= 20, f"only {len(user)} samples")
+    lost = [s for s in user if not stacks.find_map(s["process"], s["ip"], s["time"])]
+    equal(len(lost), 0, f"samples in what nobody has mapped, of {len({s['process'] for s in lost})} processes")
+
+
 @real_time
 def unheard(into):
     """A program that starts while the recorder does not run at all: where its tables are ready, its stacks are
@@ -334,5 +344,5 @@ def without_helper(into):
     check(stacks.ends().get(12, 0) > 0.9 * len(stacks.samples), f"{stacks.ends()}")
 
 
-main(plain, short, threads, creates, probes, forks, execs, shell, unheard, reloads, made_code, attach, attach_working,
-     deleted, container, static, cxx, modes, without_helper)
+main(plain, short, threads, creates, probes, forks, execs, shell, brief, unheard, reloads, made_code, attach,
+     attach_working, deleted, container, static, cxx, modes, without_helper)
