@@ -16,22 +16,25 @@
 
 #define TRIES 10000
 
-static bool is_empty(int fd)
+/* -EEXIST if there is something in it. */
+static int check_empty(int fd)
 {
-	int copy = dup(fd);
+	int copy = dup(fd), r = 0;
 	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
 	struct dirent *e;
-	bool empty = true;
 
 	if (!dir) {
+		r = -errno;
 		if (copy >= 0)
 			close(copy);
-		return false;
+		return r;
 	}
-	while (empty && (e = readdir(dir)))
-		empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..");
+	while (r == 0 && (e = readdir(dir))) {
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			r = -EEXIST;
+	}
 	closedir(dir);
-	return empty;
+	return r;
 }
 
 /* mkdir -p for the directories above. */
@@ -53,14 +56,33 @@ static int make_parents(const char *path)
 	return r;
 }
 
-static int open_directory(const char *path, int *ret_fd)
+static int open_directory(const char *path, struct sp_output *out)
 {
-	int fd = sp_directory_open(path);
+	int fd;
 
+	out->directory = strdup(path);
+	if (!out->directory)
+		return -ENOMEM;
+	fd = sp_directory_open(path);
 	if (fd < 0)
 		return fd;
-	*ret_fd = fd;
+	out->directory_fd = fd;
 	return 0;
+}
+
+/* Takes away what was made here. Its descriptors are closed first: finding the directory needs
+ * some, and these may have been the last. */
+static void undo(struct sp_output *out)
+{
+	if (out->journal)
+		(void)unlinkat(out->directory_fd, SP_OUTPUT_JOURNAL, 0);
+	if (out->journal_fd >= 0)
+		close(out->journal_fd);
+	if (out->directory_fd >= 0)
+		close(out->directory_fd);
+	out->journal_fd = out->directory_fd = -1;
+	if (out->made && out->directory)
+		(void)sp_directory_remove(out->directory);
 }
 
 static int make_wanted(const char *path, struct sp_output *out)
@@ -74,20 +96,21 @@ static int make_wanted(const char *path, struct sp_output *out)
 			r = 0;
 	}
 	if (r == 0)
-		r = open_directory(path, &out->directory_fd);
+		r = open_directory(path, out);
+	if (r == 0)
+		r = check_empty(out->directory_fd);
+	if (r == -EEXIST) {
+		sp_log_error("%s is not empty, and an earlier recording is never overwritten",
+			     path);
+		sp_log_hint("choose another directory with -o DIR, or remove this one first");
+		return r;
+	}
 	if (r < 0) {
 		sp_log_error("cannot write to %s: %s", path, sp_directory_error(r));
 		sp_log_hint("choose another directory with -o DIR, one that you may write to");
 		return r;
 	}
-	if (!is_empty(out->directory_fd)) {
-		sp_log_error("%s is not empty, and an earlier recording is never overwritten",
-			     path);
-		sp_log_hint("choose another directory with -o DIR, or remove this one first");
-		return -EEXIST;
-	}
-	out->directory = strdup(path);
-	return out->directory ? 0 : -ENOMEM;
+	return 0;
 }
 
 static int make_default(const char *program, struct sp_output *out)
@@ -104,14 +127,13 @@ static int make_default(const char *program, struct sp_output *out)
 	}
 	out->made = r == 0;
 	if (r == 0)
-		r = open_directory(path, &out->directory_fd);
+		r = open_directory(path, out);
 	if (r < 0) {
 		sp_log_error("cannot make the directory %s here: %s", path, strerror(-r));
 		sp_log_hint("choose a directory with -o DIR, one that you may write to");
 		return r;
 	}
-	out->directory = strdup(path);
-	return out->directory ? 0 : -ENOMEM;
+	return 0;
 }
 
 static int make_journal(struct sp_output *out, int *ret_fd)
@@ -128,6 +150,7 @@ static int make_journal(struct sp_output *out, int *ret_fd)
 	}
 	if (asprintf(&out->journal, "%s/" SP_OUTPUT_JOURNAL, out->directory) < 0) {
 		out->journal = NULL;
+		(void)unlinkat(out->directory_fd, SP_OUTPUT_JOURNAL, 0);
 		close(fd);
 		return -ENOMEM;
 	}
@@ -155,6 +178,8 @@ int sp_output_make(const char *wanted, const char *program, const struct sp_iden
 	r = wanted ? make_wanted(wanted, &out) : make_default(program, &out);
 	if (r == 0)
 		r = make_journal(&out, ret_journal_fd);
+	if (r < 0)
+		undo(&out);
 	sp_identity_leave(identity);
 	if (r < 0) {
 		sp_output_clear(&out);
@@ -168,9 +193,7 @@ void sp_output_discard(struct sp_output *out, const struct sp_identity *identity
 {
 	if (!out->directory || sp_identity_enter(identity) < 0)
 		return;
-	(void)unlinkat(out->directory_fd, SP_OUTPUT_JOURNAL, 0);
-	if (out->made)
-		(void)sp_directory_remove(out->directory);
+	undo(out);
 	sp_identity_leave(identity);
 }
 
