@@ -73,6 +73,11 @@ struct inode___6_10 {
 	struct timespec64 __i_ctime;
 } SP_KERNEL_STRUCT;
 
+/* Before Linux 6.6. */
+struct inode___6_5 {
+	struct timespec64 i_ctime;
+} SP_KERNEL_STRUCT;
+
 struct file {
 	struct inode *f_inode;
 } SP_KERNEL_STRUCT;

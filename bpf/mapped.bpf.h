@@ -29,15 +29,21 @@ struct mapping {
 
 sp_inline void read_file_key(const struct inode *inode, struct sp_bpf_file_key *key)
 {
+	const struct inode___6_10 *to_6_10 = (const void *)inode;
+	const struct inode___6_5 *to_6_5 = (const void *)inode;
+
 	key->inode = inode->i_ino;
 	key->size = inode->i_size;
 	key->device = inode->i_sb->s_dev;
 	if (bpf_core_field_exists(inode->i_ctime_nsec)) {
 		key->changed = inode->i_ctime_sec;
 		key->changed_ns = inode->i_ctime_nsec & 0x7fffffff; /* above it, a flag */
+	} else if (bpf_core_field_exists(to_6_10->__i_ctime)) {
+		key->changed = to_6_10->__i_ctime.tv_sec;
+		key->changed_ns = to_6_10->__i_ctime.tv_nsec;
 	} else {
-		key->changed = ((struct inode___6_10 *)inode)->__i_ctime.tv_sec;
-		key->changed_ns = ((struct inode___6_10 *)inode)->__i_ctime.tv_nsec;
+		key->changed = to_6_5->i_ctime.tv_sec;
+		key->changed_ns = to_6_5->i_ctime.tv_nsec;
 	}
 }
 
