@@ -25,6 +25,7 @@
 #include "loader/bpf_unwind.h"
 #include "loader/clock.h"
 #include "loader/keep.h"
+#include "loader/without.h"
 #include "sp_trace.skel.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/log.h"
@@ -41,11 +42,11 @@ struct sp_bpf {
 	bool has_tables;
 };
 
-/* Not every architecture tells of them. Without, some samples in what was just mapped are short. */
-static bool can_see_faults(void)
+/* Not every architecture tells of them. */
+static bool can_see_code_faults(void)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
-	bool can = btf &&
+	bool can = btf && !sp_without(SP_FEATURE_CODE_FAULTS) &&
 		   btf__find_by_name_kind(btf, "btf_trace_page_fault_user", BTF_KIND_TYPEDEF) > 0;
 
 	btf__free(btf);
@@ -80,7 +81,7 @@ static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 		.mapped = s->maps.mapped,
 	};
 	sp_bpf_tables_size(&b->tables, b->has_tables);
-	(void)bpf_program__set_autoload(s->progs.sp_fault, b->has_tables && can_see_faults());
+	(void)bpf_program__set_autoload(s->progs.sp_fault, b->has_tables && can_see_code_faults());
 	b->prober = (struct sp_bpf_prober){
 		.keep = b->keep,
 		.begin = {s->progs.sp_begin, s->progs.sp_begin_multi},
@@ -200,6 +201,11 @@ int sp_bpf_lanes(const struct sp_bpf *b)
 bool sp_bpf_has_multi(const struct sp_bpf *b)
 {
 	return b->prober.multi;
+}
+
+bool sp_bpf_sees_code_faults(const struct sp_bpf *b)
+{
+	return b->fault != NULL;
 }
 
 int sp_bpf_set_site(struct sp_bpf *b, unsigned site, uint64_t hash, bool scope, uint64_t function)

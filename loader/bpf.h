@@ -51,6 +51,9 @@ int sp_bpf_control_ring(const struct sp_bpf *bpf);
 /* Task storage that has a value for each recorded thread. */
 int sp_bpf_lanes(const struct sp_bpf *bpf);
 bool sp_bpf_has_multi(const struct sp_bpf *bpf);
+/* Whether mappings are looked at when their code first runs: where there are tables, from
+ * sp_bpf_attach_tasks() on. */
+bool sp_bpf_sees_code_faults(const struct sp_bpf *bpf);
 
 /* The name's hash of a site, whether it is a scope, and a hash of the function that it stands in, 0
  * unknown; 0 < @site < max_sites. */
@@ -129,7 +132,8 @@ void sp_bpf_set_next_base(struct sp_bpf *bpf, uint32_t base);
 /* Ends all recording at once, then emits the calls that are still open. Sets the moment, ns. */
 int sp_bpf_stop(struct sp_bpf *bpf, uint64_t *ret_time);
 
-/* The kernel side's ledger (bpf/losses.bpf.h), mapped: by CPU, then cause; and SP_LOSS_PLACES places. */
+/* The kernel side's ledger (bpf/losses.bpf.h), mapped: by CPU, then cause; and SP_LOSS_PLACES
+ * places. */
 struct sp_bpf_ledger {
 	struct sp_loss_count *causes;
 	struct sp_loss_place *places;

@@ -44,6 +44,9 @@ static const struct {
 	[SP_FEATURE_KALLSYMS] = {"functions of the kernel (-k) have names",
 				 "functions of the kernel (-k) have no names: sysctl "
 				 "kernel.kptr_restrict=1 shows them"},
+	[SP_FEATURE_CODE_FAULTS] = {"stacks in code that was just mapped are walked at once",
+				    "the first samples in code that was just mapped need a copy of "
+				    "their stack"},
 };
 
 struct findings {
@@ -129,6 +132,7 @@ static int find_all(struct findings *f, struct sp_bpf *bpf)
 	f->has[SP_FEATURE_MAP_FILES] = has_map_files();
 	f->has[SP_FEATURE_SHORT_SLICE] = sp_slice_is_known();
 	f->has[SP_FEATURE_KALLSYMS] = has_kallsyms();
+	f->has[SP_FEATURE_CODE_FAULTS] = sp_bpf_sees_code_faults(bpf);
 	return r;
 }
 

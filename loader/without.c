@@ -13,6 +13,7 @@ static const char *const names[SP_FEATURE_MAX] = {
 	[SP_FEATURE_MAP_FILES] = "map_files",
 	[SP_FEATURE_SHORT_SLICE] = "short_slice",
 	[SP_FEATURE_KALLSYMS] = "kallsyms",
+	[SP_FEATURE_CODE_FAULTS] = "code_faults",
 };
 
 const char *sp_feature_name(enum sp_feature feature)

@@ -20,6 +20,7 @@ enum sp_feature {
 	SP_FEATURE_MAP_FILES,	 /* /proc/PID/map_files */
 	SP_FEATURE_SHORT_SLICE,	 /* a time slice of one's own */
 	SP_FEATURE_KALLSYMS,	 /* addresses of kernel functions */
+	SP_FEATURE_CODE_FAULTS,	 /* page faults on instructions can be seen */
 	SP_FEATURE_MAX
 };
 

@@ -26,6 +26,7 @@ INSTEAD = {
     "map_files": "opened by their paths",
     "short_slice": "by its nice value alone",
     "kallsyms": "kernel.kptr_restrict=1",
+    "code_faults": "need a copy of their stack",
 }
 
 
@@ -97,6 +98,14 @@ def nameless_kernel(into):
     contains(said, "functions of the kernel have no names", "kptr_restrict=1")
 
 
+def late_code(into):
+    """Stacks in what was just mapped are completed from copies."""
+    done = trace("-F", 4999, "-o", into / "out", "--", CALLS, into / "log", 2, scaled(200_000), 0, env=without("code_faults"))
+    equal(done.returncode, 0, f"status: {done.stderr}")
+    (share,) = re.findall(r"sp-report: .*stacks ([\d.]+) % complete", done.stderr)
+    check(float(share) >= 99, f"stacks: {done.stderr}")
+
+
 @everywhere
 def by_path(into):
     """Without map_files: the program is found in its own mount namespace, too."""
@@ -143,5 +152,5 @@ def execs_pass_named(into):
     record(into, ["exec_hold"])
 
 
-main(told, one_by_one, one_by_one_fast, by_the_clock, nameless_kernel, by_path, by_path_launched, execs_pass,
-     execs_pass_named)
+main(told, one_by_one, one_by_one_fast, by_the_clock, nameless_kernel, late_code, by_path, by_path_launched,
+     execs_pass, execs_pass_named)
