@@ -54,11 +54,8 @@ struct stack {
 	struct frame frames[SP_MAX_DEPTH + 1]; /* 0 stands for "no region": number 0, never ends */
 };
 
-/* Without room of their own: where the first of `overflow` began; which regions with run-time names
- * were seen to end elsewhere than where they began, a bit each. */
+/* Without room of its own: where the first of `overflow` began. */
 #define TOO_DEEP_PLACE(st) ((st)->frames[0].place)
-#define CROSSING(st) ((st)->frames[0].id)
-#define CROSSING_BIT(id) (1ull << ((id) >> 3 & 63))
 
 /* A page with what the kernel puts before a value of the task storage. */
 _Static_assert(sizeof(struct stack) <= 4024, "a stack takes two pages");
@@ -219,7 +216,6 @@ static __noinline struct stack *make_stack(struct task_struct *task, struct lane
 	st->tries = 0;
 	st->own = lane->own;
 	st->end_ip = 0;
-	CROSSING(st) = 0;
 	__builtin_memset(st->late, 0, sizeof(st->late));
 	__builtin_memset(st->seen, 0, sizeof(st->seen));
 	st->lane = lane->lane;

@@ -194,14 +194,13 @@ sp_inline struct end static_end(struct pt_regs *ctx, __u64 cookie)
 			    .site = site};
 }
 
-/* Whether it is simply that of the innermost call: in its place, or of a region whose ends come from
- * elsewhere. */
+/* Whether it is simply that of the innermost call: in its place, or of a run-time name, all of which
+ * begin and end in helpers: see may_end_outer(). */
 sp_inline bool ends_innermost(struct stack *st, struct frame *outer, struct end *end)
 {
 	if (!outer || outer[1].id != end->id || st->overflow)
 		return false;
-	return outer[1].place == end->place || (!((outer[1].place | end->place) & SP_SCOPE) &&
-						CROSSING(st) & CROSSING_BIT(end->id));
+	return outer[1].place == end->place || !(end->site || outer[1].place & SP_SCOPE);
 }
 
 sp_inline void on_odd_end(struct pt_regs *ctx, struct stack *st, struct end *end, __u64 hash,

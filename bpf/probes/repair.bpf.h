@@ -317,16 +317,20 @@ sp_inline bool end_overflow(struct edge *e)
 	return false;
 }
 
-/* Whether the innermost call is a free one of the edge's region, which began elsewhere. */
-sp_inline bool ends_elsewhere(const struct edge *e)
+/* Whether the innermost call is a free one of the edge's region. */
+sp_inline bool innermost_is_same(const struct edge *e)
 {
 	struct frame *outer = outer_frame(e->st);
 
-	if (!outer || outer[1].id != e->id || (outer[1].place | e->place) & SP_SCOPE)
-		return false;
-	if (!e->site) /* nothing tells these functions apart */
-		CROSSING(e->st) |= CROSSING_BIT(e->id);
-	return true;
+	return outer && outer[1].id == e->id && !((outer[1].place | e->place) & SP_SCOPE);
+}
+
+/* Whether the place of an end says more than the order of the calls. Not of a region with a run-time
+ * name: these begin and end in helpers, and one that is called last (a jump) has the stack pointer
+ * of its caller's caller, where that may have begun the same region. */
+sp_inline bool may_end_outer(const struct edge *e)
+{
+	return e->site || !innermost_is_same(e);
 }
 
 /* Ends what an end can end; 1 if there is nothing. */
@@ -342,9 +346,9 @@ static __noinline int repair_end(struct edge *e)
 	find_stack(e);
 	if (end_overflow(e))
 		return 0;
-	if (!e->found && (e->site || !(CROSSING(st) & CROSSING_BIT(e->id))))
+	if (!e->found && may_end_outer(e))
 		find_call(e, 1);
-	if (!e->found && ends_elsewhere(e))
+	if (!e->found && innermost_is_same(e))
 		e->found = st->depth;
 	if (!e->found) {
 		close_dead(e);

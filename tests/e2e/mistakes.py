@@ -169,7 +169,6 @@ def one_by_one(into):
         "loop": ({**after, "phase": ("around", {0: 1}), "step": (("phase", "step", "left"), {outer: 48, unwound: 152}),
                   "left": (("phase", "step"), {0: 100, outer: 24, unwound: 76})}, {}),
         "recursion": ({**after, "level": (("around", "level"), {0: 10, outer: 10})}, {}),
-        "handles": ({**after, "level": (("around", "level"), {0: 10, outer: 10})}, {}),
         "helpers": ({**after, "helped": (("around", "helped"), {0: 68})}, {}),
         "deep": ({**after, "deep": (("around", "deep"), {0: 39, outer: 40})}, {"nested too deeply": 40}),
         "halves": ({"halves": ("around", {0: 1}), "after": ("halves", {0: 3}), "around": (None, {0: 1})}, {}),

@@ -64,17 +64,6 @@ static NOINLINE void recursion(int n)
 		SP_REGION_END("level");
 }
 
-static sp_region_t level;
-static NOINLINE void recursion_by_handle(int n)
-{
-	sp_region_begin(level);
-	if (n > 1)
-		recursion_by_handle(n - 1);
-	__asm__ volatile("" : : : "memory");
-	if (n % 2 == 0)
-		sp_region_end(level);
-}
-
 /* The function around them is right below one helper's frame, for some size of its own. */
 static NOINLINE void open_helper(void)
 {
@@ -248,10 +237,6 @@ int main(int argc, char **argv)
 		after();
 	} else if (!strcmp(what, "recursion")) {
 		recursion(20);
-		after();
-	} else if (!strcmp(what, "handles")) {
-		level = sp_region_intern("level");
-		recursion_by_handle(20);
 		after();
 	} else if (!strcmp(what, "helpers")) {
 		for (size_t bytes = 0; bytes <= 256; bytes += 16)

@@ -181,8 +181,13 @@ class Forms(unittest.TestCase):
             resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
         bad.write_bytes(large)
-        said = Known(bad, wanted, "--jobs", "3", preexec_fn=little_memory).said
-        self.assertIn(": names: its compressed debug information would take more than", said)
+        try:
+            run(LOOK_UP, "--help", preexec_fn=little_memory)
+        except AssertionError:
+            pass  # sanitizers alone need more memory: the plain build tells
+        else:
+            said = Known(bad, wanted, "--jobs", "3", preexec_fn=little_memory).said
+            self.assertIn(": names: its compressed debug information would take more than", said)
         for name in (".debug_info", ".debug_line"):
             other = bytearray(content)
             other[sections[name][0]] = 2
