@@ -62,6 +62,7 @@ struct unwinder {
 	__u32 first, count; /* ranges of the address space */
 	__u32 last;	    /* the range that the last address was in */
 	__u32 process;
+	__u32 answer; /* see walk_by_tables() */
 	__u64 mm;
 	__u32 at;	    /* where in `stack` the user's frames begin */
 	__u32 frames;	    /* so far */

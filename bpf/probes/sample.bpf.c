@@ -53,18 +53,26 @@ sp_inline __u32 walk_kernel(void *ctx, struct sample *s)
 }
 
 /* False: there are no tables. Where the walk came to a mapping that nobody had told of, it is looked
- * at, and the walk begins once more. */
+ * at, and the walk begins once more. What functions answer is read from memory, where the verifier
+ * cannot know it: Linux 6.1's believes that they always answer as in the first case that it tried,
+ * and takes the branch away. */
 sp_inline bool walk_by_tables(struct sample *s, struct task_struct *task, struct lane *lane,
 			      __u32 at)
 {
 	struct unwinder *u = &s->unwinder;
 	__u32 exact = u->exact;
-	bool found = find_tables(s, task, lane);
+	volatile __u32 *answer = &u->answer;
+	bool found;
 
-	if (found)
+	*answer = (__u32)find_tables(s, task, lane);
+	found = *answer;
+	if (found) {
 		unwind(s, at);
-	if ((found && u->end != SP_STACK_NO_MAPPING) ||
-	    !learn_mapping(task, lane->process, u->ip - !u->exact))
+		if (u->end != SP_STACK_NO_MAPPING)
+			return true;
+	}
+	*answer = (__u32)learn_mapping(task, lane->process, u->ip - !u->exact);
+	if (!*answer)
 		return found;
 	__builtin_memcpy(u->regs, s->regs, sizeof(u->regs));
 	u->ip = s->ev.ip;
