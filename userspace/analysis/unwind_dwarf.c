@@ -96,21 +96,6 @@ int sp_unwind_dwarf_new(const struct sp_recording *rec, const char *directory,
 
 /* ---- the socket ---- */
 
-static bool send_all(int fd, const void *bytes, size_t size)
-{
-	while (size) {
-		ssize_t n = send(fd, bytes, size, MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		bytes = (const char *)bytes + n;
-		size -= (size_t)n;
-	}
-	return true;
-}
-
 static int64_t now_ms(void)
 {
 	struct timespec now;
@@ -173,8 +158,8 @@ static void serve(struct sp_unwind_dwarf *unwind, int fd)
 		unwind->shared->at = SP_NONE;
 		answer = (struct answer){stack.frames, stack.signal_frames, stack.end,
 					 stack.copy_ended};
-		if (!send_all(fd, &answer, sizeof(answer)) ||
-		    !send_all(fd, stack.frame, stack.frames * sizeof(uint64_t)))
+		if (!sp_child_send(fd, &answer, sizeof(answer)) ||
+		    !sp_child_send(fd, stack.frame, stack.frames * sizeof(uint64_t)))
 			break;
 	}
 	sp_dwarf_walker_free(walker);
@@ -279,8 +264,8 @@ static bool ask(struct sp_unwind_dwarf *unwind, const struct question *question,
 	int64_t until = now_ms() + ANSWER_MS;
 	struct answer answer;
 
-	if (!send_all(unwind->fd, question, sizeof(*question)) ||
-	    !send_all(unwind->fd, words, bytes) ||
+	if (!sp_child_send(unwind->fd, question, sizeof(*question)) ||
+	    !sp_child_send(unwind->fd, words, bytes) ||
 	    !receive_all(unwind->fd, &answer, sizeof(answer), until) ||
 	    answer.frames > SP_MAX_FRAMES || answer.end >= SP_STACK_END_MAX ||
 	    answer.copy_ended > 1 ||

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -137,4 +136,19 @@ uint64_t sp_child_rest_ms(const struct sp_child *child, struct sp_child_pulse *p
 	if (!asleep || ran_ns != pulse->ran_ns || !pulse->since_ms)
 		*pulse = (struct sp_child_pulse){ran_ns, now};
 	return (now - pulse->since_ms) / (disk ? 3 : 1);
+}
+
+bool sp_child_send(int fd, const void *bytes, size_t size)
+{
+	while (size) {
+		ssize_t n = send(fd, bytes, size, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		bytes = (const char *)bytes + n;
+		size -= (size_t)n;
+	}
+	return true;
 }

@@ -8,6 +8,8 @@
 #ifndef SP_BASE_CHILD_H
 #define SP_BASE_CHILD_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -24,6 +26,8 @@ int sp_child_start(int (*body)(const void *context, int fd, pid_t parent), const
 /* The same with a socket, through which it also hears. */
 int sp_child_start_socket(int (*body)(const void *context, int fd, pid_t parent),
 			  const void *context, struct sp_child *ret_child);
+/* Sends all of it through such a socket, at either end; false if the other one is gone. */
+bool sp_child_send(int fd, const void *bytes, size_t size);
 /* Ends the child, by force if @kill_it, waits for it (if killed, not for long) and closes the pipe.
  * Returns its status, as waitpid() has it. Does nothing, and returns 0, for one that was ended, or
  * is all zero. */

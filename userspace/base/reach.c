@@ -92,21 +92,6 @@ bool sp_reach_put(struct sp_reach_answer *answer, const void *bytes, size_t size
 
 /* ---- the child ---- */
 
-static bool send_all(int fd, const void *bytes, size_t size)
-{
-	while (size) {
-		ssize_t n = send(fd, bytes, size, MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		bytes = (const char *)bytes + n;
-		size -= (size_t)n;
-	}
-	return true;
-}
-
 static bool receive_all(int fd, void *bytes, size_t size)
 {
 	while (size) {
@@ -137,7 +122,8 @@ static bool serve_one(int fd)
 		return false;
 	response.result = request.body(question, &answer);
 	response.size = answer.size;
-	sent = send_all(fd, &response, sizeof(response)) && send_all(fd, answer.bytes, answer.size);
+	sent = sp_child_send(fd, &response, sizeof(response)) &&
+	       sp_child_send(fd, answer.bytes, answer.size);
 	free(answer.bytes);
 	return sent;
 }
@@ -240,8 +226,8 @@ static int ask_child(struct sp_reach *reach, const struct request *request, cons
 	if (r < 0)
 		return r;
 	/* A question fits the socket. */
-	if (!send_all(reach->child.fd, request, sizeof(*request)) ||
-	    !send_all(reach->child.fd, question, request->size))
+	if (!sp_child_send(reach->child.fd, request, sizeof(*request)) ||
+	    !sp_child_send(reach->child.fd, question, request->size))
 		return -EPIPE;
 	r = hear(reach, &pulse, ret_response, sizeof(*ret_response));
 	if (r == 0 && ret_response->size) {
