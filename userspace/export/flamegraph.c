@@ -28,6 +28,10 @@
 #define LETTER 7.22   /* width of a letter of DejaVu Sans Mono, 12 px; the script measures it */
 #define MAX_TEXT 1000 /* bytes of a name */
 
+/* What the style says, for programs that draw without it. */
+#define PLAIN_FONT "font-family=\"monospace\" font-size=\"12\" "
+#define PLAIN_PAPER "fill=\"#ffffff\" "
+
 struct drawing {
 	const struct sp_calltree *tree;
 	const struct sp_flamegraph_options *options;
@@ -323,7 +327,8 @@ static int put_head(const struct drawing *drawing, uint32_t height)
 
 	fprintf(out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"%d\" "
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" " PLAIN_FONT
+		"width=\"%d\" "
 		"height=\"%" PRIu32 "\" viewBox=\"0 0 %d %" PRIu32 "\" data-all=\"%" PRIu64
 		"\" data-levels=\"%" PRIu32
 		"\" data-row=\"%d\" data-top=\"%d\" data-inverted=\"%d\">\n",
@@ -332,7 +337,9 @@ static int put_head(const struct drawing *drawing, uint32_t height)
 	fputs("<title>", out);
 	r = put_text(out, options->title ? options->title : "Flame graph", MAX_TEXT);
 	fprintf(out, "</title>\n<style>%s</style>\n", sp_flamegraph_css);
-	fprintf(out, "<rect class=\"paper\" width=\"100%%\" height=\"%" PRIu32 "\"/>\n", height);
+	fprintf(out,
+		"<rect class=\"paper\" " PLAIN_PAPER "width=\"100%%\" height=\"%" PRIu32 "\"/>\n",
+		height);
 	return r;
 }
 
@@ -344,7 +351,8 @@ static int put_edges(const struct drawing *drawing, uint32_t height)
 	int r = 0;
 
 	fprintf(out,
-		"<g id=\"head\"><rect class=\"paper\" width=\"100%%\" height=\"%d\"/>\n"
+		"<g id=\"head\"><rect class=\"paper\" " PLAIN_PAPER
+		"width=\"100%%\" height=\"%d\"/>\n"
 		"<text id=\"heading\" x=\"10\" y=\"22\">",
 		TOP - 2);
 	r = put_text(out, options->title ? options->title : "Flame graph", 200);
@@ -354,7 +362,7 @@ static int put_edges(const struct drawing *drawing, uint32_t height)
 	fputs("</text>\n", out);
 	put_legend(drawing);
 	fprintf(out,
-		"</g>\n<g id=\"foot\"><rect class=\"paper\" y=\"%" PRIu32
+		"</g>\n<g id=\"foot\"><rect class=\"paper\" " PLAIN_PAPER "y=\"%" PRIu32
 		"\" width=\"100%%\" height=\"%d\"/>"
 		"<text id=\"details\" x=\"10\" y=\"%" PRIu32 "\"></text></g>\n",
 		height - BOTTOM + 4, BOTTOM - 4, height - 10);

@@ -71,6 +71,20 @@ def test_flamegraph(test):
     test.run("export", "folded", "--label", "x", path, status=2)
 
 
+def test_plain(test):
+    """Programs that draw know little of style sheets: variables are taken for black, at-rules are skipped."""
+    recording = test.recording("plain.h5")
+    recording.sample([test.leaf("leaf"), test.caller("main")])
+    path, root = svg_of(test, recording.write())
+    text = open(path, encoding="utf-8").read()
+    same(re.findall(r"var\(.*?\)", text), [], "variables")
+    papers = [rect.get("fill") for rect in root.iter(SVG + "rect") if rect.get("class") == "paper"]
+    same(set(papers), {"#ffffff"}, "the paper's colour without a style sheet")
+    same(all(rect.get("fill", "").startswith("#") for rect in root.iter(SVG + "rect")), True, "a rectangle without a colour")
+    same((root.get("font-family"), root.get("font-size")), ("monospace", "12"), "the font without a style sheet")
+    same(re.search(r"^\.paper \{ fill: #ffffff; \}", text, re.M) is not None, True, "the paper's colour outside of at-rules")
+
+
 def test_hostile(test):
     """Names are text and nothing else, in every output."""
     recording = test.recording("hostile.h5")
