@@ -132,7 +132,7 @@ struct sp_dynamic_descriptor {
 	__u64 reserved;
 };
 
-#define SP_LANE_BYTES 56 /* of struct lane */
+#define SP_LANE_BYTES 64 /* of struct lane */
 
 #define SP_NEAR_STACKS 1024 /* a power of two; a page each */
 

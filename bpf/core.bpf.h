@@ -69,6 +69,7 @@ struct lane {
 	__u32 parent; /* process that this one was forked from and has not left by an exec, 0 none:
 			 whose address space it has until it has ranges of its own */
 	__u64 born;   /* ns */
+	__u64 mm;     /* its address space; another one in an exec, until the lane is renewed */
 	__u32 before; /* calls that may be open since before the lane began: their ends can come */
 	__u32 next_base; /* above those of the images that were armed by then */
 	struct own_stack own;
@@ -292,6 +293,7 @@ sp_inline void start_lane(struct task_struct *task, struct lane *lane, __u32 pro
 	lane->lane = __sync_fetch_and_add(&control.lanes, 1) + 1;
 	lane->process = process ? process : __sync_fetch_and_add(&control.processes, 1) + 1;
 	lane->born = bpf_ktime_get_ns();
+	lane->mm = (__u64)task->mm;
 	lane->next_base = control.next_base;
 	announce(task, lane, cause, parent);
 }

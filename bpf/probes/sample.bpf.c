@@ -33,12 +33,15 @@ static __noinline int take_saved_registers(struct sample *s, struct task_struct 
 	return 0;
 }
 
-/* The thread's registers in user space; ip 0 in the middle of an exec or an exit. */
+/* The thread's registers in user space; ip 0 in the middle of an exec or an exit: they are those of
+ * the next image before its lane is there. */
 sp_inline void take_registers(struct bpf_perf_event_data *ctx, struct task_struct *task,
-			      struct sample *s)
+			      struct lane *lane, struct sample *s)
 {
 	s->unwinder.exact = 1;
-	if ((long)PT_REGS_IP(&ctx->regs) < 0)
+	if (task->mm && (__u64)task->mm != lane->mm)
+		s->unwinder.ip = 0;
+	else if ((long)PT_REGS_IP(&ctx->regs) < 0)
 		take_saved_registers(s, task);
 	else
 		set_registers(&s->unwinder, &ctx->regs);
@@ -257,7 +260,7 @@ int sp_sample(struct bpf_perf_event_data *ctx)
 	if (config.kernel_stacks && in_kernel)
 		kernel = walk_kernel(ctx, s);
 	if (config.stacks != SP_STACKS_NONE)
-		take_registers(ctx, task, s);
+		take_registers(ctx, task, lane, s);
 	if (config.stacks >= SP_STACKS_EH)
 		__builtin_memcpy(s->regs, s->unwinder.regs, sizeof(s->regs));
 	user = walk_user(ctx, task, s, lane, kernel);
