@@ -50,8 +50,10 @@ static int enter_frame(struct sp_calltree *tree, struct path *path,
 
 	if (node->kind == SP_CALLTREE_MORE)
 		return 0;
-	if (function->probe && node->kind == kind && node->function == frame->function) {
-		/* The probes call each other: one node, always. */
+	if ((function->probe || frame->half) && node->kind == kind &&
+	    node->function == frame->function) {
+		/* The probes call each other: one node, always. So are the halves of a construct.
+		 */
 	} else if (tree->options.fold && node->kind == kind && node->function == frame->function) {
 		if (++path->run > node->folded)
 			node->folded = path->run;

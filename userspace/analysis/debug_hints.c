@@ -23,8 +23,9 @@
 #define MAX_DEPTH 400
 #define MAX_FUNCTIONS (4u << 20)
 #define MAX_ORIGINS 8
+#define MAX_PARAMETERS 16
 
-enum kind { WRITTEN, OUTLINED, TASK, OTHER };
+enum kind { WRITTEN, OUTLINED, TASK, TASK_BODY, OTHER };
 
 struct function {
 	Dwarf_Off offset;
@@ -36,7 +37,7 @@ struct function {
 
 struct sp_debug_hints {
 	Dwarf_Die unit;
-	bool fortran, walked;
+	bool fortran, walked, same_file; /* the unit's files 0 and 1 are one */
 	Dwarf_Off walked_to;
 	struct function *by_offset;
 	size_t n_functions, room;
@@ -91,6 +92,46 @@ static enum kind kind_of(const char *name)
 	return !strncmp(name, ".omp_task_entry.", 16) ? TASK : OTHER;
 }
 
+/* A task is two functions: its entry, and its body, which stands inlined in that. */
+static bool is_task_body(Dwarf_Die *die)
+{
+	Dwarf_Die child;
+
+	if (dwarf_child(die, &child) != 0)
+		return false;
+	for (int i = 0; i < MAX_PARAMETERS; i++) {
+		const char *name = dwarf_diename(&child);
+
+		if (dwarf_tag(&child) == DW_TAG_formal_parameter && name &&
+		    !strcmp(name, ".part_id."))
+			return true;
+		if (dwarf_siblingof(&child, &child) != 0)
+			break;
+	}
+	return false;
+}
+
+/* clang lists the source of a unit twice in DWARF 5, and its functions have either number. */
+static bool has_same_file(Dwarf_Die *unit)
+{
+	Dwarf_Files *files;
+	const char *names[2];
+	size_t n;
+
+	if (dwarf_getsrcfiles(unit, &files, &n) != 0 || n < 2)
+		return false;
+	for (size_t i = 0; i < 2; i++)
+		names[i] = dwarf_filesrc(files, i, NULL, NULL);
+	return names[0] && names[1] && !strcmp(names[0], names[1]);
+}
+
+static uint32_t read_file(const struct sp_debug_hints *hints, Dwarf_Die *die)
+{
+	uint32_t file = read_number(die, DW_AT_decl_file);
+
+	return file == 1 && hints->same_file ? 0 : file;
+}
+
 /* A function is defined once: what only declares it, and its instances, do not count. */
 static bool is_definition(Dwarf_Die *die)
 {
@@ -110,10 +151,12 @@ static int add_function(struct sp_debug_hints *hints, Dwarf_Die *die, const char
 		.offset = dwarf_dieoffset(die),
 		.die = *die,
 		.module = module,
-		.file = read_number(die, DW_AT_decl_file),
+		.file = read_file(hints, die),
 		.line = is_definition(die) ? read_number(die, DW_AT_decl_line) : 0,
 		.kind = kind_of(linker_name(die)),
 	};
+	if (function->kind == OUTLINED && is_task_body(die))
+		function->kind = TASK_BODY;
 	return 0;
 }
 
@@ -181,6 +224,7 @@ static void walk_once(struct sp_debug_hints *hints)
 		return;
 	hints->walked = true;
 	hints->walked_to = dwarf_dieoffset(&hints->unit);
+	hints->same_file = !hints->fortran && has_same_file(&hints->unit);
 	if (walk(hints, &hints->unit, NULL, 0) < 0 || !hints->n_functions)
 		return;
 	/* The walk went forward, so they are in order. */
@@ -365,7 +409,12 @@ void sp_debug_hints_find(struct sp_debug_hints *hints, const Dwarf_Die *die,
 		ret_names->name = dwarf_diename(&entry);
 		ret_names->module = found ? found->module : NULL;
 	}
-	if (cut_out && found && found->line)
-		find_parent(hints, found, strstr(name->text, ".omp_task_entry") ? TASK : OUTLINED,
+	if (cut_out && found && found->line) {
+		ret_names->task = found->kind == TASK_BODY;
+		find_parent(hints, found,
+			    found->kind == TASK_BODY || strstr(name->text, ".omp_task_entry")
+				    ? TASK
+				    : OUTLINED,
 			    ret_names);
+	}
 }

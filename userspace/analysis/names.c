@@ -120,6 +120,8 @@ static void place_construct(struct sp_name_parts *parts, const struct sp_name_hi
 {
 	if (hints->construct && parts->n_constructs && !parts->constructs[0].line)
 		parts->constructs[0].number = hints->construct;
+	if (hints->task && parts->n_constructs)
+		parts->constructs[0].kind = "omp task";
 }
 
 char *sp_name_readable(const char *raw, const struct sp_name_hints *hints)

@@ -34,6 +34,7 @@ struct sp_name_hints {
 	bool parent_is_one_of; /* several functions have the place that tells, as instances of a
 				  template: the parent's name without its template arguments */
 	unsigned int construct;
+	bool task;	  /* it is the body of one, which its name does not tell */
 	bool keep_clones; /* "scale(int) [clone .cold]" apart from "scale(int)" */
 };
 

@@ -65,6 +65,7 @@ struct sp_stack_frame {
 	uint32_t line;	  /* 0 unknown */
 	const char *file; /* "" unknown */
 	bool inlined;	  /* into the next one outwards */
+	bool half;	  /* one with the next one outwards, if that has the same function */
 };
 
 /* Innermost first. */

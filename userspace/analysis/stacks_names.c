@@ -202,6 +202,17 @@ static int find_function(struct sp_stacks *stacks, const struct sp_frame *frame,
 	return 0;
 }
 
+/* clang makes two functions of an OpenMP construct, one of which calls the other or has it inlined.
+ */
+static bool is_half(const struct sp_frame *frame)
+{
+	const char *raw = frame->raw;
+
+	if (strstr(raw, "_debug__"))
+		return strstr(raw, "omp_outlined") || !strncmp(raw, "__omp_offloading_", 17);
+	return frame->call->around && strstr(raw, ".omp_outlined");
+}
+
 static int add_symbol(struct sp_stacks *stacks, const struct sp_stacks_address *place)
 {
 	const struct sp_symbols_module *module = sp_symbols_module(stacks->symbols, place->module);
@@ -221,6 +232,8 @@ static int add_symbol(struct sp_stacks *stacks, const struct sp_stacks_address *
 			stacks->place_frames[stacks->n_place_frames - 1].inlined = inlined;
 		else if (r == 0)
 			r = add_frame(stacks, &function, file ? from.file : "", from.line, inlined);
+		if (r == 0 && is_half(&from))
+			stacks->place_frames[stacks->n_place_frames - 1].half = true;
 		in_probe = function.probe;
 	} while (r == 0 && sp_frame_leave(&from));
 	return r;

@@ -182,7 +182,7 @@ static bool same_hints(const struct sp_name_hints *a, const struct sp_name_hints
 {
 	return a->fortran == b->fortran && a->name == b->name && a->module == b->module &&
 	       a->parent == b->parent && a->parent_is_one_of == b->parent_is_one_of &&
-	       a->construct == b->construct && a->whole == b->whole;
+	       a->construct == b->construct && a->task == b->task && a->whole == b->whole;
 }
 
 /* The readable form of a linker name that was sent as number @raw. @found: NULL none. */

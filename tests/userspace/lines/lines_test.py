@@ -247,6 +247,28 @@ class Lines(Built):
                                  if re.fullmatch(r"lambdas\(double\*\)::\$_\d::operator\(\)"
                                                  r"\(int\) const \[omp 1\]", f)], functions)
 
+    def test_halves_of_constructs(self):
+        """clang makes two functions of a construct, and one inside of the other is no call."""
+        for version in 4, 5:
+            if not there("clang++"):
+                continue
+            for level in "-O0", "-O2":
+                with self.subTest(version=version, level=level):
+                    library = path("halves.so")
+                    run("clang++", level, f"-gdwarf-{version}", "-fopenmp", "-fPIC", "-c", "-o", path("halves.o"),
+                        os.path.join(SOURCES, "outlined.cpp"))
+                    run("gcc", "-shared", "-o", library, path("halves.o"))
+                    out = run("objdump", "-d", "--no-show-raw-insn", library).stdout
+                    sps.write(path("halves.sps"), ["r"], [(library, BASE)],
+                              [(0, 0, BASE + int(a, 16)) for a in re.findall(r"^\s+([0-9a-f]+):\t", out, re.M)])
+                    for how in "--innermost", "--outermost":
+                        names = {row["function"] for row in lines_json(how, path("halves.sps"))["regions"][0]["lines"]}
+                        self.assertEqual([name for name in names if name.startswith("[omp")], [], how)
+                        self.assertIn("n::A::solve() [omp task 1]", names, how)
+                    stacks = run(SP_REPORT, "export", "folded", "--wide", path("halves.sps")).stdout
+                    self.assertIn(";n::A::solve() [omp task 1] ", stacks)
+                    self.assertEqual(re.findall(r";([^;]*\[omp[^;]*);\1[; ]", stacks), [])
+
     def test_clones(self):
         with open(path("clones.c"), "w") as file:
             file.write("__attribute__((noinline)) static int scale(int x, int by)\n"
