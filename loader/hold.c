@@ -3,9 +3,10 @@
  * hold.c - the doorkeeper.
  *
  * It runs only what is in this file and in companion.c. Invariant: an event is answered at once, or
- * PATIENCE_MS after its question was sent, or MOST_MS after it came; while one waits, others are
- * still answered (the recorder may have to exec a helper before it can say something). A recorder
- * that let DEAF_AFTER questions in a row go unanswered is not waited for until it answers.
+ * PATIENCE_MS after its question was sent, or, once the recorder has said that it has begun with
+ * it, MOST_MS after it came; while one waits, others are still answered (the recorder may have to
+ * exec a helper before it can say something). A recorder that let DEAF_AFTER questions in a row go
+ * unanswered is not waited for until it says something.
  */
 #include "loader/hold.h"
 
@@ -49,12 +50,15 @@ struct sp_hold {
 struct question {
 	uint32_t number;
 	int32_t pid;
-	int64_t deadline; /* ms: the exec goes on then */
+	int64_t deadline; /* ms: the exec goes on then … */
+	int64_t most;	  /* … or then, if before the deadline we say that we have begun */
 };
+
+enum word { BEGUN, DONE, DONE_KNOWN };
 
 struct answer {
 	uint32_t number;
-	uint32_t known;
+	uint32_t word;
 };
 
 /* ---- the doorkeeper's side ---- */
@@ -69,7 +73,8 @@ struct doorkeeper {
 	int fan, socket, lanes;
 	uint32_t number;     /* of the question that is open */
 	unsigned unanswered; /* questions in a row before it */
-	int64_t deadline;    /* ms: of it */
+	int64_t deadline;    /* ms: of it … */
+	int64_t most;	     /* … and at most, once the recorder has begun with it */
 	size_t count;
 	struct waiting
 		queue[QUEUE]; /* recorded processes' execs; the question is about the first */
@@ -105,11 +110,15 @@ static bool is_recorded(const struct doorkeeper *d, pid_t pid)
 	return found;
 }
 
-static bool send_question(struct doorkeeper *d, pid_t pid, int file)
+/* About the first that waits. */
+static bool send_question(struct doorkeeper *d)
 {
-	struct question q = {.number = ++d->number, .pid = pid, .deadline = d->deadline};
+	const struct waiting *first = &d->queue[0];
+	struct question q = {.number = ++d->number, .pid = first->pid, .deadline = d->deadline};
 
-	return sp_companion_send(d->socket, &q, sizeof(q), &file, 1, MSG_DONTWAIT) == 0;
+	d->most = first->since + MOST_MS > d->deadline ? first->since + MOST_MS : d->deadline;
+	q.most = d->most;
+	return sp_companion_send(d->socket, &q, sizeof(q), &first->fd, 1, MSG_DONTWAIT) == 0;
 }
 
 static int64_t now_ms(void)
@@ -148,7 +157,7 @@ static void ask(struct doorkeeper *d)
 
 	d->deadline = now + PATIENCE_MS;
 	while (d->count && (d->unanswered >= DEAF_AFTER || now - d->queue[0].since >= MOST_MS ||
-			    !send_question(d, d->queue[0].pid, d->queue[0].fd)))
+			    !send_question(d)))
 		pass_first(d, false);
 }
 
@@ -158,18 +167,24 @@ static void end_question(struct doorkeeper *d, bool known)
 	ask(d);
 }
 
-/* Leaves when the recorder is gone. */
-static void take_answer(struct doorkeeper *d)
+/* False: there is none. Leaves when the recorder is gone. */
+static bool take_answer(struct doorkeeper *d)
 {
 	struct answer a;
 	ssize_t n = recv(d->socket, &a, sizeof(a), MSG_DONTWAIT);
 
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 		_exit(0);
-	if (n == sizeof(a))
-		d->unanswered = 0;
-	if (n == sizeof(a) && d->count && a.number == d->number)
-		end_question(d, a.known);
+	if (n != sizeof(a))
+		return false;
+	d->unanswered = 0;
+	if (d->count && a.number == d->number) {
+		if (a.word == BEGUN)
+			d->deadline = d->most;
+		else
+			end_question(d, a.word == DONE_KNOWN);
+	}
+	return true;
 }
 
 static void take_event(struct doorkeeper *d, const struct fanotify_event_metadata *ev)
@@ -197,14 +212,17 @@ static void __attribute__((noreturn)) keep_door(struct doorkeeper *d)
 		ssize_t n;
 
 		if (d->count && left <= 0) {
-			d->unanswered++;
-			end_question(d, false);
+			/* What was said in time counts, also where we hear of it late. */
+			if (!take_answer(d)) {
+				d->unanswered++;
+				end_question(d, false);
+			}
 			continue;
 		}
 		if (poll(fds, 2, (int)left) < 0 && errno != EINTR)
 			_exit(1);
 		if (fds[1].revents)
-			take_answer(d);
+			(void)take_answer(d);
 		n = read(d->fan, buffer, sizeof(buffer));
 		for (; n > 0 && FAN_EVENT_OK(ev, n); ev = FAN_EVENT_NEXT(ev, n))
 			take_event(d, ev);
@@ -286,6 +304,13 @@ static void end_hold(struct sp_hold *hold)
 	hold->socket = -1;
 }
 
+static bool say(struct sp_hold *hold, enum word word)
+{
+	struct answer a = {.number = hold->question, .word = word};
+
+	return send(hold->socket, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(a);
+}
+
 int sp_hold_next(struct sp_hold *hold, pid_t *ret_pid, int *ret_fd, uint64_t *ret_until)
 {
 	struct question q;
@@ -301,18 +326,18 @@ int sp_hold_next(struct sp_hold *hold, pid_t *ret_pid, int *ret_fd, uint64_t *re
 	if (n != 1)
 		return 0;
 	*ret_pid = q.pid;
-	*ret_until = sp_now() + (uint64_t)((q.deadline - now_ms()) * 1000000);
 	hold->question = q.number;
+	/* Only what was on its way before the deadline is sure to count. */
+	if (say(hold, BEGUN) && now_ms() < q.deadline)
+		q.deadline = q.most;
+	*ret_until = sp_now() + (uint64_t)((q.deadline - now_ms()) * 1000000);
 	return 1;
 }
 
 void sp_hold_answer(struct sp_hold *hold, bool known)
 {
-	struct answer a = {.number = hold->question, .known = known};
-
-	if (hold->socket < 0)
-		return;
-	(void)send(hold->socket, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (hold->socket >= 0)
+		(void)say(hold, known ? DONE_KNOWN : DONE);
 }
 
 void sp_hold_stop(struct sp_hold *hold)

@@ -5,9 +5,11 @@
  *
  * The kernel asks (fanotify, FAN_OPEN_EXEC_PERM) a process of its own, the doorkeeper. It lets pass
  * at once what is not recorded, which costs such an exec some 20 to 50 µs; about the others it asks
- * us, and opens after 200 ms whatever we say. A recorder that is busy delays an exec by no more than
- * a second, even where many come at once; one that is stopped delays two execs by 200 ms each, and
- * after these none until it is back. When either of the two dies, the kernel lets everything pass.
+ * us, and opens after 200 ms, or after a second where we have said that we have begun with it, which
+ * a machine with much else to do may need. A recorder that is busy delays an exec by no more than
+ * that second, even where many come at once; one that is stopped delays two execs by 200 ms each,
+ * besides the one that it had begun with, and after these none until it is back. When either of the
+ * two dies, the kernel lets everything pass.
  * Files that were looked at once are not asked about again.
  */
 #ifndef SP_LOADER_HOLD_H

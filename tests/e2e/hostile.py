@@ -173,8 +173,36 @@ def held_too_long(into):
     profile = Profile(next((into / "out").glob("*.h5")))
     check(0 < profile.count().get("sleep", 0) < 100 * SLOWER, f"calls: {profile.count()}")
     told = dict(zip(text(profile.losses["cause"]), profile.losses["count"]))
-    check(told.pop("end without a begin", 0) <= 1, "more ends than one region has")  # that it was in just then
+    told.pop("end without a begin", None)  # its ends are armed first, and a busy machine takes its time between
     equal(told, {"armed late": 1}, "losses")
+
+
+@real_time
+def held_while_busy(into):
+    """A recorder that has begun to arm a program has a second for it, where it usually needs 20 ms. The process that
+    opens files for it stands still for 0.3 s; a machine that has so much else to do that the rest is not enough gets
+    another try."""
+    os.mkfifo(into / "go")
+    for turn in range(5):
+        late = into / f"late{turn}"
+        shutil.copy(PROGRAMS / "family", late)
+        recorder = start([SP_TRACE, "-F", 0, "-o", into / f"out{turn}", "--", "sh", "-c",
+                          f"read name <{into}/go; exec {into}/$name exit 0"])
+        named = ["ps", "-o", "pid=,comm=", "--ppid", recorder.pid]
+        with open(into / "go", "w") as go:  # from here on the shell reads, and nothing is asked
+            time.sleep(0.3)
+            looker = int(re.search(r"(\d+) sp-look$", run(named).stdout, re.M)[1])
+            os.kill(looker, signal.SIGSTOP)
+            go.write(f"late{turn}\n")
+        time.sleep(0.3)
+        os.kill(looker, signal.SIGCONT)
+        status, _, said = finish(recorder)
+        equal(status, 0, f"status: {said}")
+        calls = Profile(next((into / f"out{turn}").glob("*.h5"))).count()
+        if calls == {"exit": 1}:
+            return
+        contains(said, f"late{turn} was mapped", "before its probes were armed")
+    check(False, f"the exec went on before its program was armed: {said}")
 
 
 @real_time
@@ -227,4 +255,5 @@ def foreign_links(into):
     equal((done.returncode, len(list((into / "real/a").iterdir()))), (0, 2), f"root's own link: {done.stderr}")
 
 
-main(audited, half_ended, streams_closed, size_limit, stopped, held_too_long, doorkeeper_killed, ancestor, foreign_links)
+main(audited, half_ended, streams_closed, size_limit, stopped, held_too_long, held_while_busy,
+     doorkeeper_killed, ancestor, foreign_links)
