@@ -241,7 +241,7 @@ def attach(into):
 
 
 def attach_working(into):
-    target = start([UNWOUND, "threads", 5])
+    target = start([UNWOUND, "threads", 60])
     recorder = start_trace(*OPTIONS, "-o", into / "out", "--duration", "2", pid=target.pid)
     status, _, said = finish(recorder)
     equal(status, 0, f"status of sp-trace: {said}")

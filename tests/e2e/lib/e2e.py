@@ -153,13 +153,16 @@ def _runs_here(test):
 
 
 def main(*tests):
-    """Runs the functions, or those of them that the command line names, each in a directory of its own."""
-    wanted = sys.argv[1:]
+    """Runs the functions, or those of them that the command line names, each in a directory of its own. With
+    --real-time only those that are marked so, with --not-real-time the others."""
+    wanted, base = sys.argv[1:], WORK / pathlib.Path(sys.argv[0]).stem
     for test in tests:
         if EMULATED and hasattr(test, "real_time") and not wanted:
             left_out(f"{test.__name__}: judges a machine's speed")
+    if wanted in (["--real-time"], ["--not-real-time"]):
+        tests = [t for t in tests if hasattr(t, "real_time") == (wanted == ["--real-time"])]
+        base, wanted = base.with_name(base.name + wanted[0]), []
     tests = [t for t in tests if wanted or _runs_here(t)]
-    base = WORK / pathlib.Path(sys.argv[0]).stem
     shutil.rmtree(base, ignore_errors=True)
     for test in tests:
         if wanted and test.__name__ not in wanted:
