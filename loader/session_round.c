@@ -125,13 +125,14 @@ void sp_session_note_throttled(struct sp_session *s)
 }
 
 /* Rings fill while something is waited for that may not come. Of threads and mappings, nothing is
- * taken before that is done. */
+ * looked at before that is done. */
 static void on_wait(void *arg)
 {
 	struct sp_session *s = arg;
 	unsigned fill;
 
 	(void)sp_rings_drain(s->rings, &fill);
+	sp_sideband_take(s->sideband);
 	sp_recorder_flush(s->recorder);
 }
 

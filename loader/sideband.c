@@ -258,24 +258,29 @@ static int by_time(const void *a, const void *b)
 	return (x->time > y->time) - (x->time < y->time);
 }
 
+void sp_sideband_take(struct sp_sideband *s)
+{
+	for (unsigned cpu = 0; cpu < s->cpus; cpu++)
+		take_ring(s, cpu);
+}
+
 int sp_sideband_drain(struct sp_sideband *s, uint64_t until)
 {
 	struct epoll_event events[8];
 	size_t done = 0;
 
 	(void)epoll_wait(s->epoll, events, 8, 0);
-	for (unsigned cpu = 0; cpu < s->cpus; cpu++)
-		take_ring(s, cpu);
+	sp_sideband_take(s);
 	if (s->queued > 1)
 		qsort(s->queue, s->queued, sizeof(s->queue[0]), by_time);
 	for (; done < s->queued && s->queue[done].time < until; done++) {
-		struct record *r = &s->queue[done];
+		struct record r = s->queue[done]; /* the queue may grow meanwhile, and move */
 
-		if (r->exec)
-			s->ops->exec(s->arg, r->map.pid, r->time);
+		if (r.exec)
+			s->ops->exec(s->arg, r.map.pid, r.time);
 		else
-			s->ops->map(s->arg, &r->map);
-		free((char *)r->map.path);
+			s->ops->map(s->arg, &r.map);
+		free((char *)r.map.path);
 	}
 	if (done)
 		memmove(s->queue, s->queue + done, (s->queued - done) * sizeof(s->queue[0]));

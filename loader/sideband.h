@@ -44,6 +44,8 @@ int sp_sideband_redirect(const struct sp_sideband *sideband, unsigned cpu, int f
 int sp_sideband_fd(const struct sp_sideband *sideband);
 /* Whether there is something that came too late for the last time: then drain again soon. */
 bool sp_sideband_has_more(const struct sp_sideband *sideband);
+/* Makes room in the rings, also while something is handed out; the next drain hands out what came. */
+void sp_sideband_take(struct sp_sideband *sideband);
 /* Hands out what came before @until (ns, CLOCK_MONOTONIC), in order of time. */
 int sp_sideband_drain(struct sp_sideband *sideband, uint64_t until);
 /* Now and then: begins anew on CPUs that were taken off and have come back, or are new, and tells

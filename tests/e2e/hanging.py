@@ -60,15 +60,18 @@ def losses(profile):
 
 
 def attached(into, number=signal.SIGUSR1, says="its file system does not answer", lost="armed late"):
-    """Two programs run, and the file system of one does not answer any more."""
+    """Two programs run, and the file system of one does not answer any more. Meanwhile others are started all the
+    time; what these map is not lost."""
     mounted = Hanging(into / "mounted", CALLS)
     with mounted as app:
         there, here = calls(app, into / "there"), calls(CALLS, into / "here")
         began(into / "there")
         log = began(into / "here")
         mounted.stop_answering(number)
+        others = start(["sh", "-c", "while :; do /bin/true; done"])
         recorder = start([SP_TRACE, "--ring-size", "256K", "-o", into / "out", "-p", f"{there.pid},{here.pid}"])
         wait_said(recorder, "recording; Ctrl-C ends it")
+        others.kill()
         first = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         time.sleep(1)
         last = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
@@ -86,7 +89,8 @@ def attached(into, number=signal.SIGUSR1, says="its file system does not answer"
     inside = ((stamps["before_begin"] > first) & (stamps["after_end"] < last) & (stamps["after_end"] > 0)).nonzero()[0]
     check(len(inside) > 100 and begin <= inside[0] and inside[-1] < end, "calls of the other program are missing")
     found = losses(profile)
-    equal((found.get("call ring full", 0), found.get("armed late", 0)), (0, int(lost == "armed late")), f"losses: {found}")
+    equal([found.get(cause, 0) for cause in ("call ring full", "mapping not seen", "armed late")],
+          [0, 0, int(lost == "armed late")], f"losses: {found}")
 
 
 def unreadable(into):
