@@ -59,8 +59,6 @@ static void note_module(FILE *out, const struct sp_sample_modules_note *note,
 			       module->reason, share.text, note->lacking);
 		break;
 	default:
-		if (module->status == SP_SYMBOLS_LINES && *module->reason)
-			sp_sample_note(out, "%s: %s", module->path, module->reason);
 		if (changed_since(module, note->files))
 			sp_sample_note(out,
 				       "%s was changed after the recording, which has no build-id "
@@ -131,9 +129,24 @@ static void note_lacking(FILE *out, const struct sp_sample_modules_note *note)
 			note->lacking_of ? "symbols" : "debug information", note->shown, list);
 }
 
-/* The names of the modules with that reason, to free(); NULL: there are none. @least: of samples. */
-static char *list_by_reason(const struct sp_sample_modules_note *note, const char *reason,
-			    double least)
+/* Whether what is wrong with a module, though it could be read, is to be told: not where a handful
+ * of samples has names alone. */
+static bool has_trouble(const struct sp_sample_modules_note *note, uint32_t number)
+{
+	const struct sp_symbols_module *module = sp_symbols_module(note->symbols, number);
+	uint64_t samples = *module->reason ? sp_sample_module_samples(note, number) : 0;
+
+	if (!samples)
+		return false;
+	if (module->status == SP_SYMBOLS_LINES)
+		return true;
+	return module->status == SP_SYMBOLS_NAMES &&
+	       (!strcmp(module->reason, SP_SYMBOLS_NO_ANSWER) ||
+		(double)samples >= WORTH_A_NOTE * (double)note->files->samples);
+}
+
+/* The names of the modules with that reason, to free(); NULL: there are none. */
+static char *list_by_reason(const struct sp_sample_modules_note *note, const char *reason)
 {
 	char *list = NULL;
 	size_t size, n = 0;
@@ -141,9 +154,8 @@ static char *list_by_reason(const struct sp_sample_modules_note *note, const cha
 
 	for (uint32_t i = 0; stream && i < sp_symbols_n_modules(note->symbols); i++) {
 		const struct sp_symbols_module *module = sp_symbols_module(note->symbols, i);
-		uint64_t samples = note->samples_of(note->data, i);
 
-		if (!samples || (double)samples < least || strcmp(module->reason, reason) != 0)
+		if (strcmp(module->reason, reason) != 0 || !has_trouble(note, i))
 			continue;
 		if (n < MAX_LISTED)
 			fprintf(stream, "%s%s", n ? ", " : "", sp_base_name(module->path));
@@ -160,7 +172,7 @@ static char *list_by_reason(const struct sp_sample_modules_note *note, const cha
 /* One note for all that servers were asked for in vain. */
 static void note_no_answer(FILE *out, const struct sp_sample_modules_note *note)
 {
-	sp_cleanup(sp_freep) char *list = list_by_reason(note, SP_SYMBOLS_NO_ANSWER, 1);
+	sp_cleanup(sp_freep) char *list = list_by_reason(note, SP_SYMBOLS_NO_ANSWER);
 
 	if (list)
 		sp_sample_note(
@@ -171,22 +183,21 @@ static void note_no_answer(FILE *out, const struct sp_sample_modules_note *note)
 			sp_symbols_patience_s(note->symbols), list);
 }
 
-/* Whether this is the first of the modules with its reason, and the reason is to be told. */
-static bool is_first_of_reason(const struct sp_sample_modules_note *note, uint32_t number,
-			       double least)
+/* One note for all modules with the same trouble, at the first of them. */
+static void note_trouble(FILE *out, const struct sp_sample_modules_note *note, uint32_t number)
 {
 	const char *reason = sp_symbols_module(note->symbols, number)->reason;
+	sp_cleanup(sp_freep) char *list = NULL;
 
-	if (!*reason || !strcmp(reason, SP_SYMBOLS_NO_ANSWER))
-		return false;
-	for (uint32_t i = 0; i < number; i++) {
-		const struct sp_symbols_module *other = sp_symbols_module(note->symbols, i);
-
-		if (other->status == SP_SYMBOLS_NAMES && !strcmp(other->reason, reason) &&
-		    (double)note->samples_of(note->data, i) >= least)
-			return false;
-	}
-	return true;
+	if (!strcmp(reason, SP_SYMBOLS_NO_ANSWER) || !has_trouble(note, number))
+		return;
+	for (uint32_t i = 0; i < number; i++)
+		if (!strcmp(sp_symbols_module(note->symbols, i)->reason, reason) &&
+		    has_trouble(note, i))
+			return;
+	list = list_by_reason(note, reason);
+	if (list)
+		sp_sample_note(out, "%s: %s", list, reason);
 }
 
 uint64_t sp_sample_module_samples(const struct sp_sample_modules_note *note, uint32_t number)
@@ -211,8 +222,6 @@ uint64_t sp_sample_module_samples(const struct sp_sample_modules_note *note, uin
 
 void sp_sample_note_modules(FILE *out, const struct sp_sample_modules_note *note)
 {
-	double least = WORTH_A_NOTE * (double)note->files->samples;
-
 	for (uint32_t i = 0; i < sp_symbols_n_modules(note->symbols); i++) {
 		const struct sp_symbols_module *module = sp_symbols_module(note->symbols, i);
 		uint64_t samples = sp_sample_module_samples(note, i);
@@ -220,14 +229,7 @@ void sp_sample_note_modules(FILE *out, const struct sp_sample_modules_note *note
 		if (!samples)
 			continue;
 		note_module(out, note, module, samples);
-		if (module->status == SP_SYMBOLS_NAMES && (double)samples >= least &&
-		    is_first_of_reason(note, i, least)) {
-			sp_cleanup(sp_freep) char *list =
-				list_by_reason(note, module->reason, least);
-
-			sp_sample_note(out, "%s: %s", list ? list : sp_base_name(module->path),
-				       module->reason);
-		}
+		note_trouble(out, note, i);
 	}
 	note_no_answer(out, note);
 	note_lacking(out, note);

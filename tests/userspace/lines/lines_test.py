@@ -269,6 +269,26 @@ class Lines(Built):
                     self.assertIn(";n::A::solve() [omp task 1] ", stacks)
                     self.assertEqual(re.findall(r";([^;]*\[omp[^;]*);\1[; ]", stacks), [])
 
+    def test_one_trouble_of_many_files(self):
+        """What is wrong with several files in the same way is said once, with their names."""
+        modules, samples = [], []
+        for number, name in enumerate(("first", "second", "third")):
+            library = path(f"{name}.so")
+            run("gcc", "-shared", "-fPIC", "-g", "-gz=zlib", f"-DADD={number}", "-o", library, "-x", "c", "-",
+                stdin="int add(int x) { return x + ADD; }\n")
+            if name != "third":  # of these the method is said to be zstd
+                info = re.search(r"\.debug_info +PROGBITS +\S+ +(\S+)", run("readelf", "-SW", library).stdout)
+                with open(library, "r+b") as file:
+                    file.seek(int(info.group(1), 16))
+                    file.write(b"\2")
+            symbol = re.search(r"^(\S+) T add$", run("nm", library).stdout, re.M)
+            modules.append((library, BASE + (number << 32)))
+            samples.append((0, number, BASE + (number << 32) + int(symbol.group(1), 16)))
+        sps.write(path("trouble.sps"), ["r"], modules, samples)
+        out = lines(path("trouble.sps")).stdout
+        self.assertEqual(re.findall(r"^note: (.*): its debug information is compressed with zstd", out, re.M),
+                         ["first.so, second.so"], out)
+
     def test_clones(self):
         with open(path("clones.c"), "w") as file:
             file.write("__attribute__((noinline)) static int scale(int x, int by)\n"
