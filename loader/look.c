@@ -25,6 +25,7 @@
 #define PATIENCE_MS 1000
 #define HASTE_MS 50  /* after … */
 #define HANGS_MOST 3 /* … so many that did not answer */
+#define BUSY 5	     /* times as long where it only lacks a processor */
 #define TURN_MS 20
 #define DEVICES 64
 #define UNREAD_PIDS 64
@@ -98,24 +99,39 @@ void sp_look_free(struct sp_look *look)
 	free(look);
 }
 
+/* It could go on at once, if it had a processor: nothing hangs. */
+static bool is_runnable(pid_t pid)
+{
+	sp_cleanup(sp_fclosep) FILE *f = NULL;
+	char path[64], state = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	return f && fscanf(f, "%*d (%*[^)]) %c", &state) == 1 && state == 'R';
+}
+
 static int await_answer(struct sp_look *look, struct sp_look_answer *a, int *ret_fd)
 {
 	uint64_t patience = look->hangs < HANGS_MOST ? PATIENCE_MS : HASTE_MS;
 	uint64_t until = sp_now() + patience * 1000000u;
+	uint64_t most = until + (BUSY - 1) * patience * 1000000u;
 	struct pollfd p = {.fd = look->socket, .events = POLLIN};
-	int r;
 
-	do {
+	for (;;) {
+		/* Before each look: what takes long may be what we do meanwhile. */
+		uint64_t now = sp_now();
 		int ready = poll(&p, 1, TURN_MS);
+		int r = ready > 0 ? sp_companion_receive(look->socket, a, sizeof(*a), ret_fd, 1,
+							 MSG_DONTWAIT)
+				  : -EAGAIN;
 
-		r = ready > 0 ? sp_companion_receive(look->socket, a, sizeof(*a), ret_fd, 1,
-						     MSG_DONTWAIT)
-			      : -EAGAIN;
 		if (r != -EAGAIN)
 			return r < 0 ? r : 0;
+		if (now >= until && (now >= most || !is_runnable(look->child)))
+			break;
 		if (look->meanwhile)
 			look->meanwhile(look->arg);
-	} while (sp_now() < until);
+	}
 	look->hangs++;
 	return -ETIMEDOUT;
 }

@@ -39,7 +39,8 @@ struct sp_look_file {
 	char path[PATH_MAX]; /* that leads to it, if any does */
 };
 
-/* All: -ETIMEDOUT where there is no answer within a second; less, once that has happened often. */
+/* All: -ETIMEDOUT where there is no answer within a second, or within five where the child only
+ * lacks a processor; less, once that has happened often. */
 
 /* As sp_procmaps_open(). -EHOSTDOWN: its file system did not answer before. */
 int sp_look_map(struct sp_look *look, pid_t pid, const struct sp_procmap *map,

@@ -67,9 +67,9 @@ static void say_no_answer(struct sp_mappings *all, const struct sp_mapping *m, b
 			  bool found)
 {
 	if (first)
-		sp_log_warning("%s: its file system does not answer: regions in it, and in "
-			       "whatever else is mapped from there, are not recorded, and have no "
-			       "names",
+		sp_log_warning("%s: its file system does not answer, or the machine is too busy to "
+			       "ask it: regions in it, and in whatever else is mapped from there, "
+			       "are not recorded, and have no names",
 			       m->path);
 	sp_recorder_lost_since(all->recorder, SP_LOSS_ARMED_LATE, -1, found ? sp_now() : m->time);
 }

@@ -10,6 +10,8 @@
 #include "userspace/base/cli.h"
 #include "userspace/base/units.h"
 
+#define MAX_SIZE_LEAST (64u << 10) /* what tells of a small program takes some 6K */
+
 enum key {
 	KEY_DURATION = 256,
 	KEY_FORMATS,
@@ -187,9 +189,15 @@ static int take(struct sp_options *o, int key, const char *arg)
 		o->formats = arg;
 		return check_formats(arg);
 	case KEY_MAX_SIZE:
-		if (sp_parse_size(arg, &o->max_size) < 0 || !o->max_size)
+		if (sp_parse_size(arg, &o->max_size) < 0)
 			return sp_cli_usage_error(
 				&cli, "--max-size wants a size such as 2G, not '%s'", arg);
+		if (o->max_size < MAX_SIZE_LEAST)
+			return sp_cli_usage_error(
+				&cli,
+				"--max-size wants 64K at least, not '%s': less is "
+				"full before the first call",
+				arg);
 		return 0;
 	case KEY_MAX_DISK:
 		if (sp_parse_count(arg, 1, 100, &n) < 0)

@@ -60,8 +60,8 @@ static bool add_file(struct files *files, const char *name)
 	if (file && files->count < MOST_FILES)
 		r = sp_look_program(files->look, name, file);
 	if (r == -ETIMEDOUT)
-		sp_log_warning("%s: its file system does not answer: its first regions may be "
-			       "missing",
+		sp_log_warning("%s: its file system does not answer, or the machine is too busy to "
+			       "ask it: its first regions may be missing",
 			       name);
 	if (r < 0)
 		return false;

@@ -131,8 +131,8 @@ static int read_info(struct sp_processes *p, uint32_t pid, struct sp_procinfo *i
 	int r = sp_look_process(p->look, (pid_t)pid, info);
 
 	if (r == -ETIMEDOUT) {
-		sp_log_warning("process %u: its memory does not answer, so its command line and "
-			       "its rank are not known",
+		sp_log_warning("process %u: its memory does not answer, or the machine is too busy "
+			       "to ask it, so its command line and its rank are not known",
 			       pid);
 		r = sp_procinfo_read_little((pid_t)pid, info);
 	}

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "formats/codec.h"
 #include "loader/clock.h"
 #include "loader/ledger.h"
 #include "loader/unwritten.h"
@@ -146,13 +147,15 @@ void sp_recorder_lost(struct sp_recorder *r, struct sp_ev_loss *gap)
 {
 	unsigned cause = gap->cause;
 
-	if (!gap->count)
+	if (!gap->count || cause >= SP_LOSS_MAX)
 		return;
 	gap->head = (struct sp_head){.type = SP_EV_loss};
 	if (cause == SP_LOSS_CALL_RING_FULL || cause == SP_LOSS_SAMPLE_RING_FULL ||
-	    cause == SP_LOSS_STORAGE || cause == SP_LOSS_DEPTH || cause == SP_LOSS_PROGRAM_SKIPPED ||
-	    cause == SP_LOSS_SAMPLE_THROTTLED)
+	    cause == SP_LOSS_STORAGE || cause == SP_LOSS_DEPTH ||
+	    cause == SP_LOSS_PROGRAM_SKIPPED || cause == SP_LOSS_SAMPLE_THROTTLED)
 		r->counts.lost += gap->count;
+	else if (sp_loss_is_gap(cause))
+		r->counts.gaps[cause] += gap->count;
 	sp_recorder_add(r, SP_STREAM_RECORDER, &gap->head);
 }
 

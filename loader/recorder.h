@@ -13,16 +13,18 @@
 #include <stdint.h>
 
 #include "formats/journal.h"
+#include "formats/wire.h"
 #include "loader/bpf.h"
 #include "loader/clock.h"
 
 struct sp_recorder;
 
 struct sp_recorder_counts {
-	uint64_t calls, samples; /* events in the journal */
-	uint64_t lost;		 /* calls and samples that are not */
-	uint64_t bytes;		 /* of the journal */
-	uint64_t in_hand;	 /* of the disk, taken for the journal beforehand */
+	uint64_t calls, samples;    /* events in the journal */
+	uint64_t lost;		    /* calls and samples that are not */
+	uint64_t bytes;		    /* of the journal */
+	uint64_t in_hand;	    /* of the disk, taken for the journal beforehand */
+	uint64_t gaps[SP_LOSS_MAX]; /* by cause: what nobody knows the calls and samples of */
 };
 
 /* Takes over @fd, an empty file, also on failure. */

@@ -14,6 +14,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "formats/codec.h"
 #include "loader/convert.h"
 #include "loader/session_state.h"
 #include "userspace/base/cleanup.h"
@@ -203,6 +204,26 @@ static void say_tables(struct sp_session *s)
 		       t.ranges, t.evicted, t.failed, t.over_share);
 }
 
+/* What is missing, and nobody knows how much of it: so it is not among the LOST. */
+static void say_gaps(const struct sp_recorder_counts *c)
+{
+	char text[512];
+	size_t used = 0;
+
+	for (unsigned cause = 0; cause < SP_LOSS_MAX; cause++)
+		if (c->gaps[cause] && used < sizeof(text))
+			used += (size_t)snprintf(
+				text + used, sizeof(text) - used, "%s%s × %s", used ? ", " : "",
+				sp_show_count(c->gaps[cause]).text, sp_loss_name(cause));
+	if (used)
+		sp_log_info(
+			"besides: %s: regions or names may be missing; sp-report info says when%s",
+			text,
+			c->gaps[SP_LOSS_ARMED_LATE]
+				? ". What the command line names is armed before it starts"
+				: "");
+}
+
 static void say_end(struct sp_session *s)
 {
 	struct sp_recorder_counts c = sp_recorder_counts(s->recorder);
@@ -212,6 +233,7 @@ static void say_end(struct sp_session *s)
 		    sp_show_count(c.calls).text, sp_plural(c.calls), sp_show_count(c.samples).text,
 		    sp_plural(c.samples), c.lost ? ", LOST: " : "",
 		    c.lost ? sp_show_count(c.lost).text : "");
+	say_gaps(&c);
 	sp_stacks_say(&s->stacks, s->unwind);
 	say_tables(s);
 	if (s->options->hz && strcmp(s->sample_event, "cycles"))

@@ -78,6 +78,7 @@ def usage(into):
             (["--formats", "h5,pdf", "--", "true"], ["'pdf' is not a format"]),
             (["--formats", "", "--", "true"], ["--formats wants"]),
             (["--max-size", "big", "--", "true"], ["--max-size wants a size such as 2G"]),
+            (["--max-size", "10", "--", "true"], ["--max-size wants 64K at least", "'10'"]),
             (["--max-disk-use", "101", "--", "true"], ["--max-disk-use wants 1 to 100"]),
             (["--ring-size", "1", "--", "true"], ["--ring-size wants 4K to 1G"]),
             (["-o", "", "--", "true"], ["-o wants a directory"]),
