@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * output_rescue.c - the output directory or the journal was renamed or removed while we recorded.
+ * output_rescue.c - the output directory or the journal was renamed or removed while we recorded,
+ * or is out of reach.
  *
  * A file that is open has its content as long as it is open, so nothing is lost yet; but the
  * conversion is another program, and takes a name. New files are made with the user's rights alone.
@@ -115,19 +116,29 @@ static int write_again(struct sp_output *out, const char *wanted, const char *pr
 
 int sp_output_settle(struct sp_output *out, const char *program, const struct sp_identity *identity)
 {
+	bool removed = sp_output_is_removed(out);
 	int r;
 
-	if (!sp_output_is_removed(out))
-		return follow(out);
+	if (!removed && follow(out) == 0)
+		return 0;
+	if (!removed)
+		sp_log_warning("nothing leads to %s any more: its file system was unmounted, or "
+			       "something was mounted over it",
+			       out->journal);
 	r = write_again(out, out->directory, program, identity);
 	if (r < 0)
 		r = write_again(out, NULL, program, identity);
-	if (r < 0) {
+	if (r < 0 && removed) {
 		sp_log_error("the recording is lost: its journal was removed, and could not be "
 			     "written again");
 		sp_log_hint("record into another directory with -o DIR");
-		return r;
+	} else if (r < 0) {
+		sp_log_error("the journal could not be written again");
+		sp_log_hint("it is where it was: mount that again, and sp-report recover %s",
+			    out->journal);
 	}
+	if (r < 0)
+		return r;
 	sp_log_warning("the journal was written again, to %s", out->journal);
 	return 0;
 }

@@ -235,13 +235,16 @@ def removed_for_good(into):
         recorder = start_trace("-F", 0, "-o", disk / "out", pid=target.pid)
         ledger.go()
         time.sleep(0.3)
-        shutil.rmtree(disk / "out")
+        (into / "other").mkdir()
+        good(["mount", "-o", "bind", disk, into / "other"])
         good(["mount", "-o", "bind", disk, disk])
         good(["mount", "-o", "remount,bind,ro", disk])  # this way to it alone; the recorder's file stays writable
         try:
+            shutil.rmtree(into / "other/out")
             status, _, said = finish(recorder)
         finally:
             good(["umount", "-l", disk])
+            good(["umount", "-l", into / "other"])
         equal(status, 1, f"status: {said}")
         contains(said, "journal.spj was removed", "Read-only file system", "sums.sp/journal.spj")
         equal(files(into / "sums.sp"), ["sums_rank00000.h5", "sums_rank00000.sps"], "files in the working directory")
@@ -265,4 +268,29 @@ def moved(into):
     end_sums(target, ledger)
 
 
-main(full, full_at_start, full_in_conversion, quota, read_only, removed, removed_for_good, moved)
+def out_of_reach(into):
+    """Its file system is unmounted while somebody is in it, or another is mounted over it: the files are made anew
+    under that name."""
+    target, ledger = start_sums(into, "run", 2, 0, 200)
+    ledger.go()
+    for name, command in (("unmounted", ["umount", "-l"]), ("over", ["mount", "-t", "tmpfs", "tmpfs"])):
+        (into / name).mkdir()
+        with tmpfs(into / name, "16m") as disk, contextlib.ExitStack() as undo:
+            recorder = start_trace("-F", 0, "-o", disk / "out", pid=target.pid)
+            began = ledger.left()
+            time.sleep(0.3)
+            good([*command, disk])
+            undo.callback(run, ["umount", "-l", disk])
+            after = ledger.left()
+            said = stop_trace(recorder)
+            contains(said, f"nothing leads to {disk}/out/journal.spj any more", f"written again, to {disk}/out/journal.spj")
+            equal(files(disk / "out"), ["sums_rank00000.h5", "sums_rank00000.sps"], f"files, {name}: {said}")
+            check(len(Profile(disk / "out/sums_rank00000.h5").start) >= after - began, f"calls, {name}")
+            check_disarmed(target)
+            if name == "unmounted":
+                undo.pop_all()
+                good(["mount", "-t", "tmpfs", "tmpfs", disk])  # for tmpfs() to take off
+    end_sums(target, ledger)
+
+
+main(full, full_at_start, full_in_conversion, quota, read_only, removed, removed_for_good, moved, out_of_reach)
