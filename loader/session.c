@@ -47,10 +47,14 @@ static void on_keeper_gone(struct sp_session *s)
 static void on_cpu_back(void *arg, unsigned cpu)
 {
 	struct sp_session *s = arg;
+	uint64_t since = sp_now() - SECOND;
 
-	sp_log_warning("CPU %u was off and is back: samples of up to a second are missing there",
-		       cpu);
-	sp_recorder_lost_since(s->recorder, SP_LOSS_SAMPLE_THROTTLED, (int)cpu, sp_now() - SECOND);
+	sp_log_warning("CPU %u was off and is back: %s of up to a second are missing there", cpu,
+		       s->sampler ? "samples and mappings" : "mappings");
+	sp_recorder_lost_since(s->recorder, SP_LOSS_MAPPING, (int)cpu, since);
+	if (!s->sampler)
+		return;
+	sp_recorder_lost_since(s->recorder, SP_LOSS_SAMPLE_THROTTLED, (int)cpu, since);
 	sp_throttle_forget(s->throttle, cpu);
 	if (sp_sampler_restart(s->sampler, cpu) < 0)
 		sp_log_warning("CPU %u takes no samples any more", cpu);
@@ -165,6 +169,7 @@ static void stop(struct sp_session *s)
 	unsigned fill;
 	int r;
 
+	sp_sideband_check(s->sideband, on_cpu_back); /* it is looked for once a second */
 	r = sp_bpf_stop(s->bpf, &time);
 	sp_throttle_stop(s->throttle, r < 0 ? sp_now() : time);
 	sp_sampler_stop(s->sampler);
