@@ -75,11 +75,11 @@ static void on_exec(void *arg, pid_t pid, uint64_t time)
 	sp_processes_exec(((struct sp_session *)arg)->processes, pid, time);
 }
 
-static void on_sideband_lost(void *arg, unsigned cpu, uint64_t count)
+static void on_sideband_lost(void *arg, unsigned cpu, uint64_t since, uint64_t count)
 {
 	struct sp_session *s = arg;
 	struct sp_ev_loss gap = {
-		.first = s->round,
+		.first = since,
 		.last = sp_now(),
 		.count = count,
 		.cause = SP_LOSS_MAPPING,
@@ -101,11 +101,11 @@ static void on_throttled(void *arg, unsigned cpu, uint64_t time, bool on)
 		sp_recorder_lost(s->recorder, &gap);
 }
 
-static void on_lost_samples(void *arg, unsigned cpu, uint64_t count)
+static void on_lost_samples(void *arg, unsigned cpu, uint64_t since, uint64_t count)
 {
 	struct sp_session *s = arg;
 	struct sp_ev_loss gap = {
-		.first = s->round,
+		.first = since,
 		.last = sp_now(),
 		.count = count,
 		.cause = SP_LOSS_SAMPLE_THROTTLED,

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "loader/clock.h"
 #include "loader/perf.h"
 
 #define PAGES 64 /* of a ring, a power of two */
@@ -35,6 +36,8 @@ struct cpu_ring {
 	int fd;
 	struct perf_event_mmap_page *page; /* NULL for a CPU that is not online */
 	uint64_t enabled;		   /* ns, when it was looked at last */
+	uint64_t taken;			   /* ns, when it was emptied last */
+	uint64_t since; /* ns: the time before that of the last one that found something */
 };
 
 struct sp_sideband {
@@ -71,6 +74,7 @@ static int open_ring(struct sp_sideband *s, unsigned cpu)
 	void *page;
 
 	s->rings[cpu].fd = -1;
+	s->rings[cpu].taken = s->rings[cpu].since = sp_now();
 	if (fd < 0)
 		return fd == -ENODEV ? 0 : fd;
 	s->rings[cpu].fd = fd;
@@ -159,14 +163,14 @@ static bool hand_out(struct sp_sideband *s, unsigned cpu, const uint8_t *data, s
 	memcpy(words, data + sizeof(h), bytes < sizeof(words) ? bytes : sizeof(words));
 	switch (h.type) {
 	case PERF_RECORD_LOST: /* id, count */
-		s->ops->lost(s->arg, cpu, words[1]);
+		s->ops->lost(s->arg, cpu, s->rings[cpu].since, words[1]);
 		return true;
 	case PERF_RECORD_THROTTLE: /* time, id, stream id */
 	case PERF_RECORD_UNTHROTTLE:
 		s->ops->throttled(s->arg, cpu, words[0], h.type == PERF_RECORD_THROTTLE);
 		return true;
 	case PERF_RECORD_LOST_SAMPLES: /* count */
-		s->ops->lost_samples(s->arg, cpu, words[0]);
+		s->ops->lost_samples(s->arg, cpu, s->rings[cpu].since, words[0]);
 		return true;
 	default:
 		return false;
@@ -190,7 +194,7 @@ static void queue_record(struct sp_sideband *s, unsigned cpu, const uint8_t *dat
 		return;
 	slot = queue_slot(s);
 	if (!slot) {
-		s->ops->lost(s->arg, cpu, 1);
+		s->ops->lost(s->arg, cpu, s->rings[cpu].since, 1);
 		return;
 	}
 	memcpy(&slot->time, data + bytes - 8, 8);
@@ -222,18 +226,23 @@ static void queue_record(struct sp_sideband *s, unsigned cpu, const uint8_t *dat
 		s->queued++;
 }
 
+/* What did not fit is told of with the first that does: after the ring was found full, and emptied.
+ * So it was lost after the time before that one. */
 static void take_ring(struct sp_sideband *s, unsigned cpu)
 {
-	struct perf_event_mmap_page *page = s->rings[cpu].page;
+	struct cpu_ring *ring = &s->rings[cpu];
+	struct perf_event_mmap_page *page = ring->page;
 	size_t room = PAGES * s->page_bytes;
 	const uint8_t *base = (const uint8_t *)page + s->page_bytes;
 	uint8_t copy[65536];
-	uint64_t head, tail;
+	uint64_t head, tail, now = sp_now();
+	bool found;
 
 	if (!page)
 		return;
 	head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 	tail = page->data_tail;
+	found = head != tail;
 	while (head - tail >= sizeof(struct perf_event_header)) {
 		size_t at = tail % room, first;
 		struct perf_event_header h;
@@ -249,6 +258,9 @@ static void take_ring(struct sp_sideband *s, unsigned cpu)
 		tail += h.size;
 	}
 	__atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
+	if (found)
+		ring->since = ring->taken;
+	ring->taken = now;
 }
 
 static int by_time(const void *a, const void *b)

@@ -24,12 +24,13 @@ struct sp_mapping {
 struct sp_sideband_ops {
 	void (*map)(void *arg, const struct sp_mapping *mapping);
 	void (*exec)(void *arg, pid_t pid, uint64_t time); /* before the new image's mappings */
-	void (*lost)(void *arg, unsigned cpu, uint64_t count);
+	/* So many of them are missing, from after @since (ns). */
+	void (*lost)(void *arg, unsigned cpu, uint64_t since, uint64_t count);
 	/* Of events that were redirected here, in order of time on each CPU, and at once: the
 	 * kernel begins to throttle one (@on), or lets it go on; and it lost so many samples of
 	 * one. */
 	void (*throttled)(void *arg, unsigned cpu, uint64_t time, bool on);
-	void (*lost_samples)(void *arg, unsigned cpu, uint64_t count);
+	void (*lost_samples)(void *arg, unsigned cpu, uint64_t since, uint64_t count);
 };
 
 struct sp_sideband;
@@ -44,7 +45,8 @@ int sp_sideband_redirect(const struct sp_sideband *sideband, unsigned cpu, int f
 int sp_sideband_fd(const struct sp_sideband *sideband);
 /* Whether there is something that came too late for the last time: then drain again soon. */
 bool sp_sideband_has_more(const struct sp_sideband *sideband);
-/* Makes room in the rings, also while something is handed out; the next drain hands out what came. */
+/* Makes room in the rings, also while something is handed out; the next drain hands out what came.
+ */
 void sp_sideband_take(struct sp_sideband *sideband);
 /* Hands out what came before @until (ns, CLOCK_MONOTONIC), in order of time. */
 int sp_sideband_drain(struct sp_sideband *sideband, uint64_t until);

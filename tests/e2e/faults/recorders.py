@@ -146,6 +146,8 @@ def strangers(into):
     recorder = start_trace("-F", 0, "-o", into / "out", pid=target.pid)
     ledger.go()
     recorder.send_signal(signal.SIGSTOP)
+    time.sleep(0.1)
+    begin = time.monotonic_ns()
     with open(SUMS, "rb") as file:
         map_often(file, MAPPINGS)
         recorder.send_signal(signal.SIGCONT)
@@ -154,6 +156,8 @@ def strangers(into):
     profile, missing = end_work(into, ledger, recorder)
     equal(set(missing), {NOT_SEEN}, f"causes of losses: {missing}")
     check(missing.get(NOT_SEEN, 0) > MAPPINGS // 2, f"{MAPPINGS} mappings, and missing are {missing}")
+    count, first = max(zip(profile.losses["count"], profile.losses["first_ns"]))
+    check(first <= begin, f"{count} are missing only since {(first - begin) / 1e6:.1f} ms after the first could be")
     check_exact(profile, ledger)
     end_sums(target, ledger)
 
