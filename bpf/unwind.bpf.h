@@ -22,15 +22,18 @@
 #include "bpf/tables.bpf.h"
 
 #ifdef __TARGET_ARCH_x86
+#define REG_BX 3
 #define REG_FP 6
 #define REG_SP 7
 #define REG_COUNT 16
+#define REGS_KEPT (REG_BIT(REG_SP) | REG_BIT(REG_FP) | REG_BIT(REG_BX))
 #define RETURN_ADDRESS(word) (word)
 #else
 #define REG_FP 29
 #define REG_LR 30
 #define REG_SP 31
 #define REG_COUNT 32
+#define REGS_KEPT (REG_BIT(REG_SP) | REG_BIT(REG_FP))
 /* Without the bits that pointer authentication puts on top. */
 #define RETURN_ADDRESS(word) ((word) & ((1ull << 48) - 1))
 #endif
@@ -175,7 +178,7 @@ sp_inline long step_from_trampoline(const struct walk *w)
 	ip = u->words[0];
 	u->regs[REG_SP] += 8;
 #endif
-	u->known &= REG_BIT(REG_SP) | REG_BIT(REG_FP);
+	u->known &= REGS_KEPT;
 	return go_on(w, RETURN_ADDRESS(ip), 0);
 }
 
@@ -210,6 +213,21 @@ sp_inline long read_caller(struct unwinder *u, const struct sp_unwind_rule *rule
 	return rule->ra > SP_UNWIND_UNDEFINED ? read_word(u, 1, ra_at) : 0;
 }
 
+/* Finds the caller's rbx, if it can be had: its bit. It stands below what read_caller() reads. */
+sp_inline __u64 read_bx(struct unwinder *u, const struct sp_unwind_rule *rule, __u64 base)
+{
+#ifdef REG_BX
+	if (rule->bx == SP_UNWIND_SAME)
+		return u->known & REG_BIT(REG_BX);
+	if (rule->bx == SP_UNWIND_UNDEFINED || read_word(u, 2, base + rule->bx * 8ll))
+		return 0;
+	u->regs[REG_BX] = u->words[2];
+	return REG_BIT(REG_BX);
+#else
+	return 0;
+#endif
+}
+
 /* All registers of what a signal interrupted, if they stand as the kernel puts them; @base: where the
  * rule counts from. False if not. */
 sp_inline bool read_interrupted(struct unwinder *u, const struct sp_unwind_rule *rule, __u64 base)
@@ -242,7 +260,8 @@ sp_inline long step_by_rule(const struct walk *w, const struct sp_unwind_rule *r
 {
 	struct unwinder *u = &w->sample->unwinder;
 	__u32 number = rule->reg % SP_UNWIND_REGS, kind = rule->kind;
-	__u64 reg = u->regs[number], sp = u->regs[REG_SP], cfa, base, fp_base, known;
+	__u64 reg = u->regs[number], sp = u->regs[REG_SP], cfa, base, fp_base, known, link;
+	bool in_register;
 
 	if (!(u->known & REG_BIT(number)) && kind != SP_UNWIND_PLT)
 		return stop(u, SP_STACK_UNSUPPORTED);
@@ -262,11 +281,12 @@ sp_inline long step_by_rule(const struct walk *w, const struct sp_unwind_rule *r
 		}
 	}
 	/* A handler may have a stack of its own, anywhere. A leaf function may have nothing on it. */
-	if (kind == SP_UNWIND_SIGNAL ? !cfa : cfa < sp || (cfa == sp && !u->exact))
+	in_register = rule->ra == SP_UNWIND_SAME && u->known == ALL_KNOWN;
+	if (kind == SP_UNWIND_SIGNAL ? !cfa
+				     : cfa < sp || (cfa == sp && !u->exact && !in_register))
 		return stop(u, SP_STACK_NO_PROGRESS);
 	base = rule->flags & SP_UNWIND_BY_REG ? reg : cfa;
 	fp_base = base;
-	known = REG_BIT(REG_SP);
 	if (rule->flags & SP_UNWIND_FP_BY_FP) {
 		if (!(u->known & REG_BIT(REG_FP)))
 			return stop(u, SP_STACK_UNSUPPORTED);
@@ -277,6 +297,8 @@ sp_inline long step_by_rule(const struct walk *w, const struct sp_unwind_rule *r
 		u->known = ALL_KNOWN;
 		return go_on(w, u->words[1], 1);
 	}
+	link = u->regs[rule->link % SP_UNWIND_REGS];
+	known = REG_BIT(REG_SP) | read_bx(u, rule, fp_base);
 	if (read_caller(u, rule, fp_base + rule->fp * 8ll, base + rule->ra * 8ll))
 		return stop(u, SP_STACK_UNREADABLE);
 	if (rule->fp > SP_UNWIND_UNDEFINED) {
@@ -286,12 +308,9 @@ sp_inline long step_by_rule(const struct walk *w, const struct sp_unwind_rule *r
 		known |= u->known & REG_BIT(REG_FP);
 	}
 	if (rule->ra <= SP_UNWIND_UNDEFINED) {
-#ifdef REG_LR
-		if (rule->ra == SP_UNWIND_SAME && u->known & REG_BIT(REG_LR))
-			u->words[1] = u->regs[REG_LR];
-		else
-#endif
+		if (!in_register)
 			return stop(u, SP_STACK_UNSUPPORTED);
+		u->words[1] = link;
 	}
 	u->regs[REG_SP] = cfa;
 	u->known = known;

@@ -5,7 +5,8 @@
  * A table says for each address of a module which rule holds there. A rule is what DWARF call frame
  * information (.eh_frame, .debug_frame) says of it, reduced to what programs use: where the
  * canonical frame address (CFA: the caller's stack pointer) is, and where the caller's frame
- * pointer and return address stand. Callers' other registers are not followed.
+ * pointer, rbx and return address stand. rbx, since glibc's lazy binding of functions finds its own
+ * frame by it. Callers' other registers are not followed.
  *
  * Where there is none (stubs, the entry point, assembler kernels, clone()), what is known of the
  * code.
@@ -34,14 +35,14 @@ enum sp_unwind_kind {
  * rules have SP_UNWIND_BY_REG). The caller was interrupted, so its address is exact, not the one
  * after a call. */
 
-/* Where a caller's frame pointer or return address is. */
+/* Where a caller's frame pointer, rbx or return address is. */
 #define SP_UNWIND_SAME (-32768)	     /* in its register still */
-#define SP_UNWIND_UNDEFINED (-32767) /* nobody knows (frame pointer only) */
+#define SP_UNWIND_UNDEFINED (-32767) /* nobody knows (frame pointer and rbx) */
 
 enum sp_unwind_flag {
-	SP_UNWIND_FP_BY_FP = 1 << 0, /* fp counts from the frame pointer register, not from the CFA:
-				      * realigned stacks of gcc */
-	SP_UNWIND_BY_REG = 1 << 1,   /* fp and ra count from reg, not from the CFA */
+	SP_UNWIND_FP_BY_FP = 1 << 0, /* fp and bx count from the frame pointer register, not from
+				      * the CFA: realigned stacks of gcc */
+	SP_UNWIND_BY_REG = 1 << 1,   /* fp, bx and ra count from reg, not from the CFA */
 	SP_UNWIND_UNLESS_0 = 1 << 2, /* REG only: if register 0 (rax) holds 0, the stack ends
 				      * here: a new thread, where clone() returns twice */
 };
@@ -53,8 +54,11 @@ struct sp_unwind_rule {
 	__u8 flags;   /* enum sp_unwind_flag */
 	__s8 addend;  /* bytes, DEREF only */
 	__s16 fp;     /* in words from the CFA, or what a flag says, or SP_UNWIND_SAME, … */
-	__s16 ra;     /* the same; x86-64: -1 as a rule. SAME: in the link register, which only the
+	__s16 ra;     /* the same; x86-64: -1 as a rule. SAME: in the register link, which only the
 		       * innermost frame and the one that a signal interrupted have */
+	__s16 bx;     /* as fp; x86-64 only */
+	__u8 link;    /* DWARF number, where ra is SAME: aarch64 30; x86-64 in vfork() */
+	__u8 reserved;
 };
 
 #define SP_UNWIND_REGS 32
@@ -90,7 +94,7 @@ struct sp_unwind_space {
 	__u32 first, count; /* of the array of ranges */
 };
 
-_Static_assert(sizeof(struct sp_unwind_rule) == 12 && sizeof(struct sp_unwind_range) == 40,
+_Static_assert(sizeof(struct sp_unwind_rule) == 16 && sizeof(struct sp_unwind_range) == 40,
 	       "two programs share them");
 
 #endif

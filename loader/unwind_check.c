@@ -29,11 +29,13 @@ ptrdiff_t sp_unwind_table_find(const struct sp_unwind_table *table, uint64_t add
 static bool is_empty(const struct sp_unwind_rule *rule)
 {
 	return !rule->offset && !rule->reg && !rule->flags && !rule->addend && !rule->fp &&
-	       !rule->ra;
+	       !rule->ra && !rule->bx && !rule->link;
 }
 
 static bool rule_is_good(const struct sp_unwind_rule *rule)
 {
+	if (rule->reserved)
+		return false;
 	switch (rule->kind) {
 	case SP_UNWIND_OUTERMOST:
 	case SP_UNWIND_UNSUPPORTED:
@@ -46,7 +48,8 @@ static bool rule_is_good(const struct sp_unwind_rule *rule)
 	default:
 		return false;
 	}
-	if (rule->reg >= SP_UNWIND_REGS || rule->offset > MAX_OFFSET ||
+	if (rule->reg >= SP_UNWIND_REGS || rule->link >= SP_UNWIND_REGS ||
+	    (rule->link && rule->ra != SP_UNWIND_SAME) || rule->offset > MAX_OFFSET ||
 	    rule->offset < -MAX_OFFSET || rule->ra == SP_UNWIND_UNDEFINED ||
 	    (rule->addend && rule->kind != SP_UNWIND_DEREF))
 		return false;

@@ -39,6 +39,7 @@ int sp_unwind_known_trampoline(const uint8_t bytes[SP_UNWIND_TRAMPOLINE_BYTES],
 			.offset = 8 * (int)i,
 			.fp = SP_UNWIND_SAME,
 			.ra = -1,
+			.bx = SP_UNWIND_SAME,
 		};
 	for (unsigned i = 0; i < SP_TRAMPOLINE_DEPTHS; i++) {
 		t.pc[i] = sp_trampoline_depths[i].at;

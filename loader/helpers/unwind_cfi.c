@@ -60,6 +60,7 @@ static struct sp_cfi_place *place_of(struct run *run, struct sp_cfi_state *state
 	const struct sp_cfi_machine *machine = run->cie->machine;
 
 	return reg == machine->fp   ? &state->fp
+	       : reg == machine->bx ? &state->bx
 	       : reg == machine->sp ? &state->sp
 	       : reg == machine->ra ? &state->ra
 				    : NULL;
@@ -167,7 +168,7 @@ static bool run_register(struct run *run, uint8_t op)
 {
 	const struct sp_cfi_place elsewhere = {.kind = SP_CFI_ELSEWHERE};
 	struct sp_bytes *in = &run->in, block;
-	uint64_t reg = sp_bytes_uleb(in);
+	uint64_t reg = sp_bytes_uleb(in), from;
 
 	switch (op) {
 	case DW_CFA_offset_extended:
@@ -195,8 +196,11 @@ static bool run_register(struct run *run, uint8_t op)
 		set_place(run, reg, (struct sp_cfi_place){.kind = SP_CFI_SAME});
 		return true;
 	case DW_CFA_register:
-		sp_bytes_uleb(in);
-		set_place(run, reg, elsewhere);
+		from = sp_bytes_uleb(in);
+		set_place(run, reg,
+			  from < SP_UNWIND_REGS ? (struct sp_cfi_place){.kind = SP_CFI_IN_REG,
+									.reg = (uint8_t)from}
+						: elsewhere);
 		return true;
 	case DW_CFA_expression:
 		block = sp_bytes_block(in, sp_bytes_uleb(in));

@@ -6,7 +6,7 @@
  * libdw finds the entries and takes CIEs apart (dwarf_next_cfi()); their programs are run here,
  * once for all addresses: its dwarf_cfi_addrframe() begins anew for each, so that a table would
  * take the square of a program's length, and ten times as long for a libc. Time is linear here.
- * Only the CFA, the frame pointer, the stack pointer and the return address are followed.
+ * Only the CFA, the frame pointer, rbx, the stack pointer and the return address are followed.
  */
 #ifndef SP_LOADER_HELPERS_UNWIND_CFI_H
 #define SP_LOADER_HELPERS_UNWIND_CFI_H
@@ -25,6 +25,7 @@ enum sp_cfi_place_kind {
 	SP_CFI_AT_CFA,	 /* in memory at the CFA + offset */
 	SP_CFI_AT_REG,	 /* in memory at a register + offset */
 	SP_CFI_IS_CFA,	 /* it is the CFA + offset */
+	SP_CFI_IN_REG,	 /* in another register */
 	SP_CFI_ELSEWHERE /* in another way */
 };
 
@@ -41,13 +42,16 @@ struct sp_cfi_cfa {
 
 struct sp_cfi_state {
 	struct sp_cfi_cfa cfa;
-	struct sp_cfi_place fp, sp, ra;
+	struct sp_cfi_place fp, bx, sp, ra;
 };
+
+#define SP_CFI_NO_REGISTER 255
 
 /* DWARF numbers. */
 struct sp_cfi_machine {
 	uint16_t machine; /* e_machine */
 	uint8_t fp, sp, ra;
+	uint8_t bx; /* x86-64 only: see formats/unwind.h */
 };
 
 struct sp_cfi_cie {

@@ -10,8 +10,8 @@
 #include "loader/helpers/unwind_cfi.h"
 
 static const struct sp_cfi_machine machines[] = {
-	{.machine = EM_X86_64, .fp = 6, .sp = 7, .ra = 16},
-	{.machine = EM_AARCH64, .fp = 29, .sp = 31, .ra = 30},
+	{.machine = EM_X86_64, .fp = 6, .sp = 7, .ra = 16, .bx = 3},
+	{.machine = EM_AARCH64, .fp = 29, .sp = 31, .ra = 30, .bx = SP_CFI_NO_REGISTER},
 };
 
 const struct sp_cfi_machine *sp_cfi_machine_find(uint16_t e_machine)

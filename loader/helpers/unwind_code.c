@@ -356,9 +356,12 @@ static int write_program(const struct reader *r, uint8_t **ret_program, size_t *
 		changes += r->seen[i] && r->seen[i] != state;
 		state = r->seen[i] ? r->seen[i] : state;
 	}
-	out = malloc(changes * 24);
+	out = malloc(changes * 24 + 2);
 	if (!out)
 		return -ENOMEM;
+	/* rbx is not looked at. */
+	out[used++] = DW_CFA_undefined;
+	out[used++] = 3;
 	state = 0;
 	for (size_t i = 0; i < r->size; i++) {
 		if (!r->seen[i] || r->seen[i] == state)

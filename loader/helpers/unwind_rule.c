@@ -36,7 +36,8 @@ static struct sp_unwind_rule signal_rule(const struct sp_cfi_cie *cie,
 	struct sp_unwind_rule rule = {.offset = (int32_t)cfa->offset,
 				      .kind = SP_UNWIND_SIGNAL,
 				      .reg = (uint8_t)cfa->reg,
-				      .flags = SP_UNWIND_BY_REG};
+				      .flags = SP_UNWIND_BY_REG,
+				      .bx = SP_UNWIND_UNDEFINED};
 
 	/* The kernel's trampoline says only where the frame record is, which has no address of what
 	 * was interrupted; but the rest stands at a fixed place. */
@@ -89,6 +90,11 @@ static bool count_from_reg(const struct sp_cfi_state *state, int64_t fp, int64_t
 	return true;
 }
 
+static bool is_by_fp(const struct sp_cfi_cie *cie, const struct sp_cfi_place *place)
+{
+	return place->kind == SP_CFI_AT_REG && place->reg == cie->machine->fp;
+}
+
 static void set_fp(const struct sp_cfi_cie *cie, const struct sp_cfi_state *state,
 		   struct sp_unwind_rule *rule)
 {
@@ -99,15 +105,41 @@ static void set_fp(const struct sp_cfi_cie *cie, const struct sp_cfi_state *stat
 		rule->fp = SP_UNWIND_SAME;
 	else if (from_cfa(&state->fp, &state->cfa, &offset))
 		words(offset, &rule->fp);
-	else if (state->fp.kind == SP_CFI_AT_REG && state->fp.reg == cie->machine->fp &&
-		 words(state->fp.offset, &rule->fp))
+	else if (is_by_fp(cie, &state->fp) && words(state->fp.offset, &rule->fp))
 		rule->flags |= SP_UNWIND_FP_BY_FP;
+}
+
+/* After set_fp(): what counts from something else than the frame pointer does is given up. */
+static void set_bx(const struct sp_cfi_cie *cie, const struct sp_cfi_state *state,
+		   struct sp_unwind_rule *rule)
+{
+	int64_t offset;
+
+	if (state->bx.kind == SP_CFI_SAME)
+		rule->bx = SP_UNWIND_SAME;
+	else if (rule->flags & SP_UNWIND_FP_BY_FP ? is_by_fp(cie, &state->bx)
+						  : from_cfa(&state->bx, &state->cfa, &offset))
+		words(rule->flags & SP_UNWIND_FP_BY_FP ? state->bx.offset : offset, &rule->bx);
+}
+
+/* As where nothing was called yet (aarch64), or in vfork(), whose stack the child writes to. */
+static bool is_in_register(const struct sp_cfi_cie *cie, const struct sp_cfi_place *ra,
+			   uint8_t *ret_link)
+{
+	if (ra->kind == SP_CFI_IN_REG)
+		*ret_link = ra->reg;
+	else if (ra->kind == SP_CFI_SAME && cie->machine->machine == EM_AARCH64)
+		*ret_link = cie->machine->ra;
+	else
+		return false;
+	return true;
 }
 
 struct sp_unwind_rule sp_cfi_rule(const struct sp_cfi_cie *cie, const struct sp_cfi_state *state)
 {
 	const struct sp_cfi_cfa *cfa = &state->cfa;
-	struct sp_unwind_rule rule = {.kind = cfa->kind, .reg = (uint8_t)cfa->reg};
+	struct sp_unwind_rule rule = {
+		.kind = cfa->kind, .reg = (uint8_t)cfa->reg, .bx = SP_UNWIND_UNDEFINED};
 	int64_t fp, ra = 0;
 
 	if (!cie->usable)
@@ -125,7 +157,7 @@ struct sp_unwind_rule sp_cfi_rule(const struct sp_cfi_cie *cie, const struct sp_
 	rule.offset = (int32_t)cfa->offset;
 	rule.addend = (int8_t)cfa->addend;
 	rule.flags = cie->clones ? SP_UNWIND_UNLESS_0 : 0;
-	if (state->ra.kind == SP_CFI_SAME && cie->machine->machine == EM_AARCH64)
+	if (is_in_register(cie, &state->ra, &rule.link))
 		rule.ra = SP_UNWIND_SAME;
 	else if (!from_cfa(&state->ra, cfa, &ra))
 		return unsupported;
@@ -134,5 +166,6 @@ struct sp_unwind_rule sp_cfi_rule(const struct sp_cfi_cie *cie, const struct sp_
 			       ? rule
 			       : unsupported;
 	set_fp(cie, state, &rule);
+	set_bx(cie, state, &rule);
 	return rule;
 }

@@ -24,7 +24,7 @@ LEAST = 0.995
 SECONDS = 0.5 if FULL else 0.25  # of processor time, for each kind
 AVX = ["-mavx2"] if " avx2 " in open("/proc/cpuinfo").read() else []
 KINDS = """calls copying sorting allocating printing mathematics clocks system_calls signals
-    signals_elsewhere raising tiny opening tail_calls allocas realigned deep too_deep threads many_threads""".split()
+    signals_elsewhere raising tiny opening binding tail_calls allocas realigned deep too_deep threads many_threads""".split()
 
 
 # ---- builds ----
@@ -38,16 +38,17 @@ def compile_c(into, compiler, flags, static=False):
     tiny = [PROGRAMS / "tiny.c"]
     if not static:
         good([compiler, "-g", *shared, "-fPIC", "-shared", PROGRAMS / "tiny.c", "-o", into / "libtiny.so"])
-        good([compiler, "-g", *shared, "-fPIC", "-shared", PROGRAMS / "plugin.c", "-o", into / "plugin.so", "-lm"])
+        good([compiler, "-g", *shared, "-fPIC", "-shared", PROGRAMS / "plugin.c", "-o", into / "plugin.so", "-lm",
+              f"-L{into}", "-ltiny", "-Wl,-rpath,$ORIGIN", "-Wl,-z,lazy"])
         tiny = [f"-L{into}", "-ltiny", "-Wl,-rpath,$ORIGIN"]
     good([*common, PROGRAMS / "kinds.c", *tiny, "-o", program, *libraries])
     return program
 
 
 def kinds_of(static):
-    """In a run of all kinds, not the one that opens a library: that has a test of its own. For some
+    """In a run of all kinds, not those that open a library: they have tests of their own. For some
     milliseconds after it is mapped it has no table, which is a large share of so short a time."""
-    return [k for k in KINDS if k != "opening"]
+    return [k for k in KINDS if k not in ("opening", "binding")]
 
 
 # ---- recording and comparing ----
@@ -125,6 +126,12 @@ def opened_libraries(into):
     compare("gcc -O2 opening", into, [program, 8 if FULL else 4, "opening"], just_mapped=0.02)
 
 
+def bound_late(into):
+    """The dynamic linker on its way to functions that are called for the first time: in frames that it finds by rbx."""
+    program = compile_c(into, "gcc", ["-O2"])
+    compare("gcc -O2 binding", into, [program, 2, "binding"], just_mapped=0.3)
+
+
 def cxx(into):
     need_tool("g++")
     for compiler in ["g++", "clang++"]:
@@ -170,4 +177,4 @@ def each_kind(into):
             compare(f"{compiler} {kind}", into, [program, 2.5, kind])
 
 
-main(c_gcc_O2, c_clang_O3_no_pie, c_gcc_O0_static, c_gcc_O3_plt_sec, opened_libraries, cxx, fortran, openmp, all_builds, each_kind)
+main(c_gcc_O2, c_clang_O3_no_pie, c_gcc_O0_static, c_gcc_O3_plt_sec, opened_libraries, bound_late, cxx, fortran, openmp, all_builds, each_kind)

@@ -3,8 +3,9 @@
  * unwind_dump.c - unwind_dump HELPER [--rows] FILE…: the tables of files, as sp-unwind makes them.
  *
  * A line a file: "file PATH error N rows N rules N us N why TEXT". With --rows then "segment
- * ADDRESS OFFSET SIZE" and "row PC KIND REG OFFSET ADDEND FLAGS FP RA"; without, "kinds" counts the
- * rows by what they are. Hexadecimal where it is an address, else decimal.
+ * ADDRESS OFFSET SIZE" and "row PC KIND REG OFFSET ADDEND FLAGS FP RA", behind it "bx BX" unless
+ * rbx is in its register still and "link REG" where the return address is; without, "kinds" counts
+ * the rows by what they are. Hexadecimal where it is an address, else decimal.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -42,8 +43,13 @@ static void print_rows(const struct sp_unwind_table *table)
 	for (size_t i = 0; i < table->rows; i++) {
 		const struct sp_unwind_rule *r = &table->rules_at[table->rule[i]];
 
-		printf("row %llx %s %u %d %d %u %d %d\n", (unsigned long long)table->pc[i],
+		printf("row %llx %s %u %d %d %u %d %d", (unsigned long long)table->pc[i],
 		       kind_names[r->kind], r->reg, r->offset, r->addend, r->flags, r->fp, r->ra);
+		if (r->bx && r->bx != SP_UNWIND_SAME)
+			printf(" bx %d", r->bx);
+		if (r->ra == SP_UNWIND_SAME)
+			printf(" link %u", r->link);
+		printf("\n");
 	}
 }
 

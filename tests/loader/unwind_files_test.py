@@ -123,7 +123,7 @@ def build(name, command, source):
 # ---- one rule of each form ----
 
 # Name: (directives, what the row at its label must be). Each at a label behind one instruction, with the CFA at rsp + 8
-# before. KIND REG OFFSET ADDEND FLAGS FP RA; SAME and UNDEFINED are -32768 and -32767.
+# before. KIND REG OFFSET ADDEND FLAGS FP RA, and what unwind_dump.c adds; SAME and UNDEFINED are -32768 and -32767.
 SAME, UNDEFINED = -32768, -32767
 RULES = {
     "plain": ("", "reg 7 8 0 0 -32768 -1"),
@@ -154,7 +154,18 @@ RULES = {
     "remembered": (".cfi_remember_state\n.cfi_def_cfa_offset 64\n.cfi_restore_state", "reg 7 8 0 0 -32768 -1"),
     "sp_is_cfa": (".cfi_escape 0x14,7,0", "reg 7 8 0 0 -32768 -1"),
     "sp_is_not_cfa": (".cfi_escape 0x14,7,1", "unsupported 0 0 0 0 0 0"),
-    "ra_in_register": (".cfi_register rip,rdx", "unsupported 0 0 0 0 0 0"),
+    "bx_pushed": (".cfi_adjust_cfa_offset 8\n.cfi_rel_offset rbx,0", "reg 7 16 0 0 -32768 -1 bx -2"),
+    "bx_framed": (".cfi_def_cfa rbx,24\n.cfi_offset rbx,-32", "reg 3 24 0 0 -32768 -1 bx -4"),
+    "bx_undefined": (".cfi_undefined rbx", "reg 7 8 0 0 -32768 -1 bx -32767"),
+    "bx_in_register": (".cfi_register rbx,r11", "reg 7 8 0 0 -32768 -1 bx -32767"),
+    "bx_far": (".cfi_offset rbx,-262144", "reg 7 8 0 0 -32768 -1 bx -32767"),
+    "bx_restored": (".cfi_offset rbx,-16\n.cfi_restore rbx", "reg 7 8 0 0 -32768 -1"),
+    "bx_by_fp": (".cfi_escape 0x0f,3,0x76,0x78,0x06\n.cfi_escape 0x10,6,2,0x76,0\n.cfi_escape 0x10,3,2,0x76,0x58",
+                 "deref 6 -8 0 1 0 -1 bx -5"),
+    "bx_beside_fp": (".cfi_escape 0x0f,3,0x76,0x78,0x06\n.cfi_escape 0x10,6,2,0x76,0\n.cfi_offset rbx,-16",
+                     "deref 6 -8 0 1 0 -1 bx -32767"),
+    "ra_in_register": (".cfi_register rip,rdx", "reg 7 8 0 0 -32768 -32768 link 1"),
+    "ra_in_register_40": (".cfi_register rip,40", "unsupported 0 0 0 0 0 0"),
     "ra_same": (".cfi_same_value rip", "unsupported 0 0 0 0 0 0"),
     "ra_far": (".cfi_offset rip,-400000", "unsupported 0 0 0 0 0 0"),
     "vector": (".cfi_def_cfa 17,8", "reg 17 8 0 0 -32768 -1"),
@@ -224,7 +235,7 @@ def check_rules():
         check(got == wanted, f"{name}: {got}, not {wanted}")
         check(row_at(rows, at[name] + 1).startswith("none"), f"{name}: its end")
     got = row_at(rows, at["signal"])
-    check(got == "signal 7 160 0 2 15 21", f"signal: {got}")
+    check(got == "signal 7 160 0 2 15 21 bx -32767", f"signal: {got}")
     check([pc - at["near"] for pc, _ in rows if at["near"] <= pc < at["near"] + 4] == [0, 2], "neighbours are joined")
     return path
 
@@ -238,7 +249,7 @@ REGISTERS = {"rax": 0, "rdx": 1, "rcx": 2, "rbx": 3, "rsi": 4, "rdi": 5, "rbp": 
 
 
 def readelf_rows(path, aarch64):
-    """{pc: (CFA, frame pointer, return address)} of .eh_frame, ends with None; None where entries lie over each other."""
+    """{pc: (CFA, frame pointer, return address, rbx)} of .eh_frame, ends with None; None where entries lie over each other."""
     said = subprocess.run(["readelf", "--debug-dump=frames-interp", path], capture_output=True, text=True).stdout
     said = said.partition(".debug_frame section")[0]
     rows, ends, columns, last, end, cie = {}, {}, [], None, 0, {}
@@ -262,7 +273,7 @@ def readelf_rows(path, aarch64):
             words = re.sub(r" \(\w+\)", "", line).split()
             pc = int(words[0], 16)
             places = dict(zip(columns[1:], words[2:]))
-            value = (words[1], places.get(name, "u"), places.get("ra", "u"))
+            value = (words[1], places.get(name, "u"), places.get("ra", "u"), places.get("rbx", "u"))
             if last is not None:
                 cie[last] = value
             elif pc < end:
@@ -276,7 +287,7 @@ def is_at(words, text, where, offset):
         # "u" is how readelf shows what no row has spoken of, too.
         return int(words[where]) in (SAME, UNDEFINED)
     if text[0] != "c":
-        return where == 5 and int(words[where]) == UNDEFINED
+        return text[0] == "r" and int(words[where]) == (SAME if where == 6 else UNDEFINED)
     moved = offset if int(words[4]) & 2 else 0
     return int(words[where]) * 8 == int(text[1:]) + moved
 
@@ -289,10 +300,11 @@ def check_readelf(path, table, aarch64):
         if value is None or got is None:
             differ += (value is None) != (got is None or got.startswith("none"))
             continue
-        cfa, fp, ra = value
+        cfa, fp, ra, bx = value
         words = got.split()
+        words.insert(7, words[words.index("bx") + 1] if "bx" in words else SAME)
         seen += 1
-        if "exp" in (cfa, fp, ra) or "vexp" in (cfa, fp, ra):
+        if "exp" in value or "vexp" in value:
             differ += words[0] not in ("reg", "deref", "plt", "signal", "unsupported")
             continue
         base, sign, offset = re.match(r"(.*?)([+-])(\d+)$", cfa).groups()
@@ -305,7 +317,7 @@ def check_readelf(path, table, aarch64):
         elif words[0] == "outermost":
             same = ra == "u"
         else:
-            same = same and is_at(words, fp, 5, offset) and is_at(words, ra, 6, offset)
+            same = same and is_at(words, fp, 5, offset) and is_at(words, ra, 6, offset) and is_at(words, bx, 7, offset)
         if not same:
             differ += 1
             if differ < 5:
@@ -386,8 +398,8 @@ def check_extras(built):
     for name, wanted in (("lld", {0: "reg 7 16 0 0 -32768 -1", 6: "reg 7 24 0 0 -32768 -1", 16: "plt 7 11 0 0 -32768 -1"}),
                          ("O2", {16: "plt 7 11 0 0 -32768 -1"}), ("cet", {16: "plt 7 9 0 0 -32768 -1"}),
                          ("static", {0: "reg 7 8 0 0 -32768 -1"}),
-                         ("aarch64", {0: "reg 31 0 0 0 -32768 -32768", 4: "reg 31 16 0 0 -32768 -1",
-                                      32: "reg 31 0 0 0 -32768 -32768"})):
+                         ("aarch64", {0: "reg 31 0 0 0 -32768 -32768 link 30", 4: "reg 31 16 0 0 -32768 -1",
+                                      32: "reg 31 0 0 0 -32768 -32768 link 30"})):
         if name not in built:
             continue
         at, size = section(built[name], ".plt")
@@ -415,7 +427,7 @@ def check_extras(built):
         check(len(places) >= 2, f"{path} has probes")
         for at in places:
             got = row_at(rows, at)
-            check(got == ("reg 31 0 0 0 -32768 -32768" if name == "aarch64" else "reg 7 8 0 0 -32768 -1"),
+            check(got == ("reg 31 0 0 0 -32768 -32768 link 30" if name == "aarch64" else "reg 7 8 0 0 -32768 -1"),
                   f"{path}: the stub at {at:x}: {got}")
 
 

@@ -30,7 +30,7 @@ struct judge {
 	const char *path;
 	Elf *elf;
 	Dwarf_CFI *cfi[2];
-	unsigned fp, ra;
+	unsigned fp, bx, ra;
 	bool aarch64;
 	struct {
 		uint64_t start, end;
@@ -40,10 +40,10 @@ struct judge {
 	double libdw_ns;
 };
 
-/* What a frame's caller has; fp and ra may be unknown. */
+/* What a frame's caller has; fp, bx and ra may be unknown. */
 struct caller {
-	bool found, outermost, unsupported, fp_known, signal;
-	uint64_t cfa, fp, ra;
+	bool found, outermost, unsupported, fp_known, bx_known, signal;
+	uint64_t cfa, fp, bx, ra;
 };
 
 static uint64_t mix(uint64_t x)
@@ -71,7 +71,7 @@ static struct caller by_table(const struct judge *judge, const struct sp_unwind_
 	ptrdiff_t row = sp_unwind_table_find(table, pc);
 	const struct sp_unwind_rule *r = row < 0 ? NULL : &table->rules_at[table->rule[row]];
 	struct caller c = {.found = r && r->kind != SP_UNWIND_NONE};
-	uint64_t reg, fp = registers(judge->fp, pc), base;
+	uint64_t reg, fp = registers(judge->fp, pc), bx = registers(judge->bx, pc), base;
 
 	if (!c.found)
 		return c;
@@ -88,12 +88,14 @@ static struct caller by_table(const struct judge *judge, const struct sp_unwind_
 	else
 		c.cfa = memory(reg + (uint64_t)(int64_t)r->offset) + (uint64_t)(int64_t)r->addend;
 	base = r->flags & SP_UNWIND_BY_REG ? reg : c.cfa;
-	c.ra = r->ra == SP_UNWIND_SAME ? registers(judge->ra, pc)
+	c.ra = r->ra == SP_UNWIND_SAME ? registers(r->link, pc)
 				       : memory(base + (uint64_t)(r->ra * 8l));
 	c.fp_known = r->fp != SP_UNWIND_UNDEFINED;
 	if (r->flags & SP_UNWIND_FP_BY_FP)
 		base = fp;
 	c.fp = r->fp == SP_UNWIND_SAME ? fp : memory(base + (uint64_t)(r->fp * 8l));
+	c.bx_known = r->bx != SP_UNWIND_UNDEFINED && !judge->aarch64;
+	c.bx = r->bx == SP_UNWIND_SAME ? bx : memory(base + (uint64_t)(r->bx * 8l));
 	return c;
 }
 
@@ -242,6 +244,8 @@ static struct caller by_libdw(struct judge *judge, uint64_t pc)
 	if (!c.outermost && !c.unsupported) {
 		c.unsupported = find_register(frame, judge->ra, pc, c.cfa, &c.ra) < 0;
 		c.fp_known = find_register(frame, judge->fp, pc, c.cfa, &c.fp) > 0;
+		c.bx_known =
+			!judge->aarch64 && find_register(frame, judge->bx, pc, c.cfa, &c.bx) > 0;
 	}
 	free(frame);
 	return c;
@@ -330,7 +334,8 @@ static void compare(struct judge *judge, const struct sp_unwind_table *table, ui
 
 	judge->asked++;
 	judge->known += a.found;
-	judge->unsupported += a.unsupported || (a.found && !a.fp_known && b.fp_known);
+	judge->unsupported += a.unsupported || (a.found && !a.fp_known && b.fp_known) ||
+			      (a.found && !a.bx_known && b.bx_known);
 	if (a.found && !b.found && !a.unsupported &&
 	    (is_extra(judge, pc) || is_clone(judge, table, pc)))
 		same = true;
@@ -342,10 +347,11 @@ static void compare(struct judge *judge, const struct sp_unwind_table *table, ui
 	 * say. */
 	else if (judge->aarch64 && a.signal)
 		same = b.signal;
+	/* libdw takes rbx for lost, not for kept, where nothing is said of it. */
 	else
 		same = b.found && !b.outermost && !b.unsupported && a.cfa == b.cfa &&
 		       a.ra == b.ra && (!a.fp_known || (b.fp_known && a.fp == b.fp)) &&
-		       a.signal == b.signal;
+		       (!a.bx_known || !b.bx_known || a.bx == b.bx) && a.signal == b.signal;
 	check_count++;
 	if (same)
 		return;
@@ -353,12 +359,13 @@ static void compare(struct judge *judge, const struct sp_unwind_table *table, ui
 	if (judge->complaints++ < MAX_COMPLAINTS)
 		fprintf(stderr,
 			"%s: %llx: table: found %d outermost %d unsupported %d signal %d cfa %llx "
-			"fp %d "
-			"%llx ra %llx; libdw: %d %d %d %d %llx %d %llx %llx\n",
+			"fp %d %llx bx %d %llx ra %llx; libdw: %d %d %d %d %llx %d %llx %d %llx "
+			"%llx\n",
 			judge->path, (unsigned long long)pc, a.found, a.outermost, a.unsupported,
 			a.signal, (unsigned long long)a.cfa, a.fp_known, (unsigned long long)a.fp,
-			(unsigned long long)a.ra, b.found, b.outermost, b.unsupported, b.signal,
-			(unsigned long long)b.cfa, b.fp_known, (unsigned long long)b.fp,
+			a.bx_known, (unsigned long long)a.bx, (unsigned long long)a.ra, b.found,
+			b.outermost, b.unsupported, b.signal, (unsigned long long)b.cfa, b.fp_known,
+			(unsigned long long)b.fp, b.bx_known, (unsigned long long)b.bx,
 			(unsigned long long)b.ra);
 }
 
@@ -393,6 +400,7 @@ static int take(size_t index, struct sp_unwind_table *table, int error, const ch
 	if (table && elf && gelf_getehdr(elf, &eh)) {
 		judge->aarch64 = eh.e_machine == EM_AARCH64;
 		judge->fp = judge->aarch64 ? 29 : 6;
+		judge->bx = 3;
 		judge->ra = judge->aarch64 ? 30 : 16;
 		judge->elf = elf;
 		find_extras(judge, elf, &eh);

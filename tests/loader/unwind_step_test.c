@@ -181,7 +181,7 @@ static const struct {
 /* ---- steps ---- */
 
 struct frame {
-	uint64_t cfa, ra, fp;
+	uint64_t cfa, ra, fp, bx;
 };
 
 struct walk {
@@ -213,7 +213,7 @@ static void judge(struct walk *w, const struct user_regs_struct *regs)
 	ptrdiff_t row = sp_unwind_table_find(w->table, regs->rip - w->base);
 	const struct sp_unwind_rule *r = row < 0 ? NULL : &w->table->rules_at[w->table->rule[row]];
 	const struct frame *wanted = &w->frames[w->depth - 1];
-	uint64_t reg, cfa, fp, base;
+	uint64_t reg, cfa, ra, fp, bx, base;
 	bool same;
 
 	w->seen++;
@@ -229,14 +229,21 @@ static void judge(struct walk *w, const struct user_regs_struct *regs)
 		cfa = reg + 8 + ((regs->rip & 15) >= (uint64_t)r->offset ? 8 : 0);
 	base = r->flags & SP_UNWIND_FP_BY_FP ? regs->rbp : cfa;
 	fp = r->fp == SP_UNWIND_SAME ? regs->rbp : peek(w, base + (uint64_t)(r->fp * 8l));
+	bx = r->bx == SP_UNWIND_SAME ? regs->rbx : peek(w, base + (uint64_t)(r->bx * 8l));
+	ra = r->ra == SP_UNWIND_SAME ? value_of(regs, r->link)
+				     : peek(w, cfa + (uint64_t)(r->ra * 8l));
 	w->lost += r->fp == SP_UNWIND_UNDEFINED;
-	same = cfa == wanted->cfa && peek(w, cfa + (uint64_t)(r->ra * 8l)) == wanted->ra &&
-	       (r->fp == SP_UNWIND_UNDEFINED || fp == wanted->fp);
+	same = cfa == wanted->cfa && ra == wanted->ra &&
+	       (r->fp == SP_UNWIND_UNDEFINED || fp == wanted->fp) &&
+	       (r->bx == SP_UNWIND_UNDEFINED || bx == wanted->bx);
 	if (!same && w->wrong++ < 5)
-		fprintf(stderr, "%s+%llx: CFA %llx, not %llx; frame pointer %llx, not %llx\n",
+		fprintf(stderr,
+			"%s+%llx: CFA %llx, not %llx; frame pointer %llx, not %llx; rbx %llx, not "
+			"%llx\n",
 			w->what, (unsigned long long)(regs->rip - w->base), (unsigned long long)cfa,
 			(unsigned long long)wanted->cfa, (unsigned long long)fp,
-			(unsigned long long)wanted->fp);
+			(unsigned long long)wanted->fp, (unsigned long long)bx,
+			(unsigned long long)wanted->bx);
 }
 
 /* Calls and returns, by what the last instruction did. */
@@ -254,7 +261,7 @@ static void follow(struct walk *w, const struct user_regs_struct *was,
 		return;
 	top = peek(w, is->rsp);
 	if (top > was->rip && top <= was->rip + 8 && is->rip != top && w->depth < MAX_DEPTH)
-		w->frames[w->depth++] = (struct frame){is->rsp + 8, top, is->rbp};
+		w->frames[w->depth++] = (struct frame){is->rsp + 8, top, is->rbp, is->rbx};
 }
 
 static void step_all(struct walk *w)

@@ -151,7 +151,8 @@ static void other_registers(void)
 						     .reg = (uint8_t)all[i],
 						     .offset = -16,
 						     .fp = SP_UNWIND_SAME,
-						     .ra = -1};
+						     .ra = -1,
+						     .bx = SP_UNWIND_UNDEFINED};
 		w.rules[1] = w.rules[0];
 		w.regs[all[i]] = WORLD_AT(MIDDLE + 12);
 		at[9] = WORLD_RETURN(1);
@@ -214,6 +215,94 @@ static void by_register(void)
 	w.rules[2] = (struct sp_unwind_rule)OUTERMOST;
 	EXPECT("places that count from a register", &w, SP_STACK_COMPLETE, WORLD_RETURN(1),
 	       WORLD_RETURN(2));
+}
+
+/* glibc's lazy binding finds its own frame by rbx, which the functions that it calls save. */
+static void by_rbx(void)
+{
+	struct world w = new_world();
+	uint64_t *at = world_stack() + MIDDLE;
+
+	w.rules[0] = (struct sp_unwind_rule)FROM_SP(24);
+	w.rules[0].bx = -3;
+	at[0] = WORLD_AT(MIDDLE + 100);
+	at[2] = WORLD_RETURN(1);
+	w.rules[1] = (struct sp_unwind_rule)FROM_SP(16);
+	w.rules[1].bx = SP_UNWIND_SAME;
+	at[4] = WORLD_RETURN(2);
+	w.rules[2] = (struct sp_unwind_rule){.kind = SP_UNWIND_REG,
+					     .reg = RBX,
+					     .offset = 24,
+					     .fp = SP_UNWIND_SAME,
+					     .ra = -1,
+					     .bx = -3};
+	at[100] = WORLD_AT(MIDDLE + 200);
+	at[102] = WORLD_RETURN(3);
+	/* A realigned frame: counted from the frame pointer. */
+	w.rules[3] = (struct sp_unwind_rule){.kind = SP_UNWIND_REG,
+					     .reg = RBX,
+					     .offset = 16,
+					     .flags = SP_UNWIND_FP_BY_FP,
+					     .fp = 0,
+					     .ra = -1,
+					     .bx = -5};
+	w.regs[RBP] = WORLD_AT(MIDDLE + 150);
+	at[201] = WORLD_RETURN(4);
+	at[145] = WORLD_AT(MIDDLE + 300);
+	w.rules[4] = (struct sp_unwind_rule){
+		.kind = SP_UNWIND_REG, .reg = RBX, .offset = 8, .fp = SP_UNWIND_SAME, .ra = -1};
+	at[300] = WORLD_RETURN(5);
+	w.rules[5] = (struct sp_unwind_rule)OUTERMOST;
+	EXPECT("frames by rbx", &w, SP_STACK_COMPLETE, WORLD_RETURN(1), WORLD_RETURN(2),
+	       WORLD_RETURN(3), WORLD_RETURN(4), WORLD_RETURN(5));
+	w.rules[1].bx = SP_UNWIND_UNDEFINED;
+	EXPECT("rbx is not known", &w, SP_STACK_UNSUPPORTED, WORLD_RETURN(1), WORLD_RETURN(2));
+	/* Where it is saved cannot be read: that matters only to whom it does. */
+	w.rules[1].bx = WORLD_STACK_WORDS / 2;
+	EXPECT("rbx is nowhere", &w, SP_STACK_UNSUPPORTED, WORLD_RETURN(1), WORLD_RETURN(2));
+	/* Nor where a frame pointer carried on. */
+	w.rules[1] = (struct sp_unwind_rule){0};
+	w.regs[RBP] = WORLD_AT(MIDDLE + 60);
+	at[61] = WORLD_RETURN(2);
+	EXPECT("rbx behind a frame pointer", &w, SP_STACK_UNSUPPORTED, WORLD_RETURN(1),
+	       WORLD_RETURN(2));
+}
+
+/* Reads a file without end into what is below the stack. */
+static void call_kernel(struct world *w)
+{
+	w->spin = WORLD_SYSCALL;
+	w->in_kernel = true;
+	w->regs[RDI] = (uint64_t)open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	w->regs[RSI] = WORLD_STACK;
+	w->regs[RDX] = (MIDDLE - 100) * 8;
+}
+
+/* vfork() has its return address in a register, over its system call. */
+static void by_link(bool in_syscall)
+{
+	struct world w = new_world();
+	uint64_t *at = world_stack() + MIDDLE;
+
+	if (in_syscall)
+		call_kernel(&w);
+	w.rules[0] = (struct sp_unwind_rule){.kind = SP_UNWIND_REG,
+					     .reg = RSP,
+					     .fp = SP_UNWIND_SAME,
+					     .ra = SP_UNWIND_SAME,
+					     .link = R12};
+	w.regs[R12] = WORLD_RETURN(1);
+	w.rules[1] = (struct sp_unwind_rule)FROM_SP(16);
+	at[1] = WORLD_RETURN(2);
+	w.rules[2] = (struct sp_unwind_rule)OUTERMOST;
+	EXPECT("a return address in a register", &w, SP_STACK_COMPLETE, WORLD_RETURN(1),
+	       WORLD_RETURN(2));
+	w.rules[2] = w.rules[0];
+	w.rules[2].link = RBX;
+	EXPECT("in a caller's register", &w, SP_STACK_NO_PROGRESS, WORLD_RETURN(1),
+	       WORLD_RETURN(2));
+	if (in_syscall)
+		close((int)w.regs[RDI]);
 }
 
 static void plt(void)
@@ -323,7 +412,7 @@ static void causes(void)
 	EXPECT("a caller's frame below", &w, SP_STACK_NO_PROGRESS, at[0]);
 	w.rules[1] = (struct sp_unwind_rule){
 		.kind = SP_UNWIND_REG, .reg = RSP, .offset = 8, .fp = -2, .ra = SP_UNWIND_SAME};
-	EXPECT("no link register here", &w, SP_STACK_UNSUPPORTED, at[0]);
+	EXPECT("a caller's return address in a register", &w, SP_STACK_UNSUPPORTED, at[0]);
 	w.no_table = true;
 	w.flags = SP_RANGE_PENDING;
 	w.regs[RBP] = WORLD_AT(MIDDLE + 4);
@@ -431,12 +520,7 @@ static void system_call(void)
 	w.second = 2;
 	world_stack()[MIDDLE] = WORLD_RETURN(1);
 	EXPECT("an interrupted instruction", &w, SP_STACK_UNSUPPORTED, NO_CALLERS);
-	/* Reads a file without end into what is below the stack. */
-	w.spin = WORLD_SYSCALL;
-	w.in_kernel = true;
-	w.regs[RDI] = (uint64_t)open("/dev/zero", O_RDONLY | O_CLOEXEC);
-	w.regs[RSI] = WORLD_STACK;
-	w.regs[RDX] = (MIDDLE - 100) * 8;
+	call_kernel(&w);
 	EXPECT("inside of a system call", &w, SP_STACK_COMPLETE, WORLD_RETURN(1));
 	close((int)w.regs[RDI]);
 }
@@ -586,6 +670,9 @@ int main(int argc, char **argv)
 	other_registers();
 	realigned();
 	by_register();
+	by_rbx();
+	by_link(false);
+	by_link(true);
 	plt();
 	signal_frame();
 	clone_returns_twice();

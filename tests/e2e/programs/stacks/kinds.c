@@ -276,24 +276,43 @@ static void tiny(double until)
 }
 
 /* A library that is opened, used and closed again, at changing addresses. */
-static void opening(double until)
+/* The plugin, and a function of it. */
+static void *open_plugin(int mode, const char *name, void **ret_function)
 {
 	char path[4096];
 	const char *slash = strrchr(self, '/');
 	int n = slash ? (int)(slash - self) : 1;
+	void *library;
 
 	snprintf(path, sizeof(path), "%.*s/plugin.so", n, slash ? self : ".");
-	do {
-		void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-		double (*work)(double, double (*)(void)) =
-			library ? (double (*)(double, double (*)(void)))dlsym(library, "plugin_work")
-				: NULL;
+	library = dlopen(path, mode | RTLD_LOCAL);
+	*ret_function = library ? dlsym(library, name) : NULL;
+	if (!*ret_function) {
+		fprintf(stderr, "no plugin: %s\n", dlerror());
+		exit(1);
+	}
+	return library;
+}
 
-		if (!work) {
-			fprintf(stderr, "no plugin: %s\n", dlerror());
-			exit(1);
-		}
+static void opening(double until)
+{
+	do {
+		void *function, *library = open_plugin(RTLD_NOW, "plugin_work", &function);
+		double (*work)(double, double (*)(void)) =
+			(double (*)(double, double (*)(void)))function;
+
 		sink = work(2 < until - now() ? 2 : until - now(), now);
+		dlclose(library);
+	} while (now() < until);
+}
+
+/* The dynamic linker looks functions up as they are called for the first time. */
+static void binding(double until)
+{
+	do {
+		void *function, *library = open_plugin(RTLD_LAZY, "plugin_bind", &function);
+
+		sink = ((int (*)(int))function)(1);
 		dlclose(library);
 	} while (now() < until);
 }
@@ -482,6 +501,7 @@ static const struct {
 	{"raising", raising},
 	{"tiny", tiny},
 	{"opening", opening},
+	{"binding", binding},
 	{"tail_calls", tail_calls},
 	{"allocas", allocas},
 	{"realigned", realigned},

@@ -20,6 +20,13 @@ int tiny_three(int a, int b)
 	return tiny_one(a) + tiny_two(b);
 }
 
+#define TINY_DEFINE(n) \
+	int tiny_many##n(int a) \
+	{ \
+		return a ^ 1; \
+	}
+TINY_1024(TINY_DEFINE)
+
 int tiny_back(int (*function)(int), int a)
 {
 	return function(a) + 1;
