@@ -238,6 +238,20 @@ static int take_rows(struct sp_unwind_cache *c, size_t wanted, uint64_t now, uin
 	}
 }
 
+/* Where a table's first part begins: code before its first row is this table's, too. */
+static uint64_t first_address(const struct sp_unwind_table *table)
+{
+	uint64_t first = table->pc[0];
+
+	for (size_t i = 0; i < table->segments; i++) {
+		uint64_t address = table->segment[i].address;
+
+		if (address < first && table->pc[0] - address <= UINT32_MAX)
+			first = address;
+	}
+	return first;
+}
+
 /* One part from row @at on. Ends before the address that is too far for its 32 bits. */
 static int place_part(struct sp_unwind_cache *c, struct sp_unwind_file *file,
 		      const struct sp_unwind_table *table, size_t at, uint64_t now,
@@ -258,8 +272,8 @@ static int place_part(struct sp_unwind_cache *c, struct sp_unwind_file *file,
 	if (r < 0)
 		return r;
 	*part = (struct sp_unwind_part){
-		.start = table->pc[at],
-		.base = table->pc[at],
+		.start = at ? table->pc[at] : first_address(table),
+		.base = at ? table->pc[at] : first_address(table),
 		.chunk = (uint32_t)(first / SP_UNWIND_CHUNK_ROWS),
 		.first = (uint32_t)(first % SP_UNWIND_CHUNK_ROWS),
 	};

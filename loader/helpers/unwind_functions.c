@@ -8,6 +8,7 @@
 
 #include <elf.h>
 #include <gelf.h>
+#include <string.h>
 
 #define MAX_SYMBOLS (4u << 20)
 #define AT_ONCE 1024u
@@ -39,21 +40,37 @@ static int walk(struct sp_elf_file *file, const GElf_Shdr *sh, sp_unwind_functio
 	return r;
 }
 
+/* Each is one function. */
+static bool is_init_or_fini(struct sp_elf_file *file, const GElf_Shdr *sh, size_t names)
+{
+	const char *name = elf_strptr(file->elf, names, sh->sh_name);
+	uint64_t unused;
+
+	return sh->sh_type == SHT_PROGBITS && name &&
+	       (!strcmp(name, ".init") || !strcmp(name, ".fini")) && sh->sh_size &&
+	       sp_elf_file_offset(file, sh->sh_addr, sh->sh_size, PF_X, &unused) == 0;
+}
+
 int sp_unwind_functions(struct sp_elf_file *file, sp_unwind_function_cb cb, void *arg)
 {
 	GElf_Shdr found = {.sh_type = SHT_NULL};
 	Elf_Scn *scn = NULL;
+	size_t names = 0;
+	int r = 0;
 
 	if (!file->has_sections)
 		return 0;
-	while ((scn = elf_nextscn(file->elf, scn))) {
+	(void)elf_getshdrstrndx(file->elf, &names);
+	while (r == 0 && (scn = elf_nextscn(file->elf, scn))) {
 		GElf_Shdr sh;
 
-		if (!gelf_getshdr(scn, &sh) ||
-		    (sh.sh_type != SHT_SYMTAB && sh.sh_type != SHT_DYNSYM))
+		if (!gelf_getshdr(scn, &sh))
 			continue;
-		if (found.sh_type == SHT_NULL || sh.sh_type == SHT_SYMTAB)
+		if (is_init_or_fini(file, &sh, names))
+			r = cb(sh.sh_addr, sh.sh_size, arg);
+		if ((sh.sh_type == SHT_SYMTAB || sh.sh_type == SHT_DYNSYM) &&
+		    (found.sh_type == SHT_NULL || sh.sh_type == SHT_SYMTAB))
 			found = sh;
 	}
-	return found.sh_type == SHT_NULL ? 0 : walk(file, &found, cb, arg);
+	return r < 0 || found.sh_type == SHT_NULL ? r : walk(file, &found, cb, arg);
 }

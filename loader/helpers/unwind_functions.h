@@ -11,8 +11,8 @@
  * times. A negative return ends the walk. */
 typedef int (*sp_unwind_function_cb)(uint64_t start, uint64_t size, void *arg);
 
-/* Walks through .symtab, or .dynsym where that was stripped. Damaged tables have no functions. 0,
- * or what the callback said. */
+/* Walks through .symtab, or .dynsym where that was stripped, and .init and .fini, whose symbols
+ * have no size. Damaged tables have no functions. 0, or what the callback said. */
 int sp_unwind_functions(struct sp_elf_file *file, sp_unwind_function_cb cb, void *arg);
 
 #endif

@@ -325,6 +325,7 @@ def check_readelf(path, table, aarch64):
     # Entries end where they say, unless another begins there, or a function whose code says it, or clone()'s system call.
     said = subprocess.run(["readelf", "-sW", path], capture_output=True, text=True, check=True).stdout
     functions = {int(a, 16) for a in re.findall(r"^\s*\d+: ([0-9a-f]+)\s+\d+ FUNC ", said, re.M)}
+    functions |= {section(path, s)[0] for s in (".init", ".fini") if section(path, s)}
     for start, end in ends.items():
         if end not in rows and end not in functions:
             got = row_at_fast(table, end)
@@ -386,9 +387,10 @@ def check_headless(paths):
     whole, cut = dump(list(copies)), dump(list(copies.values()))
     for path, copy in copies.items():
         check(cut[copy][0] == 0, f"{copy}: {cut[copy][:2]}")
-        start, size = section(path, ".plt") or (0, 0)
-        # What lld and linkers for aarch64 do not describe is found by the section's header.
-        wanted, got = ([row for row in t if not start <= row[0] <= start + size] for t in (whole[path][2], cut[copy][2]))
+        # What linkers and crti.o do not describe is found by the section's header.
+        known = [section(path, s) or (0, 0) for s in (".plt", ".init", ".fini")]
+        wanted, got = ([row for row in t if not any(start <= row[0] <= start + size for start, size in known)]
+                       for t in (whole[path][2], cut[copy][2]))
         check(wanted == got, f"{copy}: not the rows that {path} has")
 
 
@@ -407,6 +409,13 @@ def check_extras(built):
             got = row_at(tables[built[name]][2], at + offset)
             check(got == rule, f"{name}: .plt + {offset}: {got}, not {rule}")
         check(row_at(tables[built[name]][2], at + size - 1) == list(wanted.values())[-1], f"{name}: the end of .plt")
+    # What crti.o and crtn.o bring.
+    for name in ("O2", "static", "cet"):
+        rows = tables[built[name]][2] if name in built else []
+        for begun in filter(None, (rows and section(built[name], s) for s in (".init", ".fini"))):
+            got = row_at(rows, begun[0]), row_at(rows, begun[0] + begun[1] - 2), row_at(rows, begun[0] + begun[1] - 1)
+            check(got == ("reg 7 8 0 0 -32768 -1 bx -32767", "reg 7 16 0 0 -32768 -1 bx -32767",
+                          "reg 7 8 0 0 -32768 -1 bx -32767"), f"{name}: {begun}: {got}")
     linker = "/lib64/ld-linux-x86-64.so.2"
     for path in list(built.values()) + [p for p in [linker] if os.path.exists(p)]:
         said = subprocess.run(["readelf", "-h", path], capture_output=True, text=True, check=True).stdout

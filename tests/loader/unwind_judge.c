@@ -268,7 +268,8 @@ static void find_extras(struct judge *judge, Elf *elf, const GElf_Ehdr *eh)
 		const char *name;
 
 		if (!gelf_getshdr(scn, &sh) || !(name = elf_strptr(elf, names, sh.sh_name)) ||
-		    (strncmp(name, ".plt", 4) && strcmp(name, ".iplt")))
+		    (strncmp(name, ".plt", 4) && strcmp(name, ".iplt") && strcmp(name, ".init") &&
+		     strcmp(name, ".fini")))
 			continue;
 		judge->extra[judge->extras].start = sh.sh_addr;
 		judge->extra[judge->extras++].end = sh.sh_addr + sh.sh_size;
