@@ -132,6 +132,25 @@ def bound_late(into):
     compare("gcc -O2 binding", into, [program, 2, "binding"], just_mapped=0.3)
 
 
+def unruled(into):
+    """Where libdw has no rule, it takes the frame pointer for the interrupted function's own, which skips a caller that
+    the tables know by the code: that is told apart, and the longer stacks are kept."""
+    program, out = into / "unruled", into / "out"
+    good(["gcc", "-O2", "-fno-omit-frame-pointer", "-momit-leaf-frame-pointer", "-fno-asynchronous-unwind-tables",
+          "-fno-exceptions", PROGRAMS / "unruled.c", "-o", program])
+    done = trace("--stacks", "dwarf", "-F", "997", "--keep-journal", "-o", out, "--", program, 1)
+    equal(done.returncode, 0, done.stderr)
+    seen = json.loads(run([SP_REPORT, "verify", "--stacks", "--json", out / "journal.spj"]).stdout)["files"][0]["stacks"]
+    print(f"unruled: {seen['samples']} samples, {seen['identical']} identical, {seen['different']} different, "
+          f"{seen['reference_ended']} of which libdw guesses the caller")
+    check(seen["reference_ended"] >= 100, "libdw knows who called")
+    late = sum(d["count"] for d in seen["differences"] if d["end"] in ("pending", "no mapping"))
+    equal(seen["different"], late, "stacks that differ")
+    folded = good([SP_REPORT, "export", "folded", out]).stdout
+    whole = sum(int(line.split()[-1]) for line in folded.splitlines() if "main;outer;middle;leaf " in line)
+    check(whole >= 0.9 * seen["reference_ended"], f"of these only {whole} have kept their caller: {folded}")
+
+
 def cxx(into):
     need_tool("g++")
     for compiler in ["g++", "clang++"]:
@@ -177,4 +196,4 @@ def each_kind(into):
             compare(f"{compiler} {kind}", into, [program, 2.5, kind])
 
 
-main(c_gcc_O2, c_clang_O3_no_pie, c_gcc_O0_static, c_gcc_O3_plt_sec, opened_libraries, bound_late, cxx, fortran, openmp, all_builds, each_kind)
+main(c_gcc_O2, c_clang_O3_no_pie, c_gcc_O0_static, c_gcc_O3_plt_sec, opened_libraries, bound_late, unruled, cxx, fortran, openmp, all_builds, each_kind)

@@ -130,6 +130,11 @@ static int compare_stacks(struct sp_stack_compare *compare, const struct sp_ev_s
 				    : SP_DIFF_LONGER;
 		diff.end = dwarf->end;
 	}
+	/* Tables may know by a function's code what libdw guessed. */
+	if (dwarf->leaf_guessed && !signals && sp_stack_end_is_complete(tables->end)) {
+		diff.kind = SP_DIFF_REFERENCE;
+		diff.end = SP_STACK_NO_RULE;
+	}
 	diff.frame = equal;
 	diff.tables = equal < tables->frames ? tables->frame[equal] : 0;
 	diff.dwarf = equal < dwarf->frames ? dwarf->frame[equal] : 0;

@@ -20,7 +20,8 @@ enum sp_stack_difference {
 	SP_DIFF_CALLER,	   /* they name different callers */
 	SP_DIFF_INNERMOST, /* the sample's own address */
 	SP_DIFF_SIGNAL,	   /* they disagree on which frame was interrupted */
-	SP_DIFF_REFERENCE, /* none: libdw's ended early, the tables' reaches the thread's start */
+	SP_DIFF_REFERENCE, /* none: libdw's ended early or begins with a guess, the tables' reaches
+			    * the thread's start */
 	SP_DIFFS,
 };
 

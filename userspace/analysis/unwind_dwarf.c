@@ -34,7 +34,7 @@ struct question {
 };
 
 struct answer {
-	uint32_t frames, signal_frames, end, copy_ended;
+	uint32_t frames, signal_frames, end, copy_ended, leaf_guessed;
 };
 
 struct sp_unwind_dwarf {
@@ -157,7 +157,7 @@ static void serve(struct sp_unwind_dwarf *unwind, int fd)
 			break;
 		unwind->shared->at = SP_NONE;
 		answer = (struct answer){stack.frames, stack.signal_frames, stack.end,
-					 stack.copy_ended};
+					 stack.copy_ended, stack.leaf_guessed};
 		if (!sp_child_send(fd, &answer, sizeof(answer)) ||
 		    !sp_child_send(fd, stack.frame, stack.frames * sizeof(uint64_t)))
 			break;
@@ -268,13 +268,14 @@ static bool ask(struct sp_unwind_dwarf *unwind, const struct question *question,
 	    !sp_child_send(unwind->fd, words, bytes) ||
 	    !receive_all(unwind->fd, &answer, sizeof(answer), until) ||
 	    answer.frames > SP_MAX_FRAMES || answer.end >= SP_STACK_END_MAX ||
-	    answer.copy_ended > 1 ||
+	    answer.copy_ended > 1 || answer.leaf_guessed > 1 ||
 	    !receive_all(unwind->fd, stack->frame, answer.frames * sizeof(uint64_t), until))
 		return false;
 	stack->frames = answer.frames;
 	stack->signal_frames = answer.signal_frames;
 	stack->end = answer.end;
 	stack->copy_ended = answer.copy_ended;
+	stack->leaf_guessed = answer.leaf_guessed;
 	return true;
 }
 
@@ -302,7 +303,7 @@ int sp_unwind_dwarf_find(struct sp_unwind_dwarf *unwind, uint32_t process,
 
 	ret_stack->frames = ret_stack->signal_frames = 0;
 	ret_stack->end = SP_STACK_UNKNOWN;
-	ret_stack->copy_ended = false;
+	ret_stack->copy_ended = ret_stack->leaf_guessed = false;
 	if (unwind->stats.gave_up ||
 	    !make_question(unwind->job.recording, process, event, &question)) {
 		unwind->stats.not_tried++;

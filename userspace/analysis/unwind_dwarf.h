@@ -32,6 +32,8 @@ struct sp_dwarf_stack {
 	uint32_t signal_frames; /* bit n: frame n (of the first 32) was interrupted */
 	uint32_t end;		/* enum sp_stack_end */
 	bool copy_ended;	/* what came next was not copied */
+	bool leaf_guessed; /* there is no rule for the interrupted function: its caller is that of
+			    * the frame pointer, which need not be of this function */
 	uint64_t frame[SP_MAX_FRAMES];
 };
 

@@ -146,6 +146,7 @@ static int on_frame(Dwfl_Frame *state, void *arg)
 	/* Frame pointers lead anywhere, and libdw takes whatever stands there. */
 	if (walker->missing == SP_STACK_NO_MAPPING && !is_first && was_guessed(walker))
 		return stop(walker, before ? before : SP_STACK_NO_RULE);
+	stack->leaf_guessed |= n == walker->first + 1 && was_guessed(walker);
 	walker->unreadable = walker->read_zero = false;
 	/* libdw says of an interrupted frame, and of the signal's own, that they are "activations".
 	 */

@@ -38,6 +38,7 @@ static bool choose(struct sp_finalize_stacks *counts, const struct sp_ev_sample 
 {
 	bool ended_early = sp_stack_end_is_short(dwarf->end) && dwarf->end != SP_STACK_TRUNCATED;
 
+	ended_early |= dwarf->leaf_guessed && sp_stack_end_is_complete(sample->stack_end);
 	/* A stack that was gone already could not be copied, either. */
 	if (ended_early && dwarf->frames == 1 && sample->stack_end == SP_STACK_BUSY)
 		dwarf->end = SP_STACK_BUSY;
