@@ -308,8 +308,13 @@ def test_differences(report, maker):
     report.expect(["import", "d/y.json", "-o", "d/y.h5", "-q"], 0)
     check(report.summary("d/x.h5")["sample_hz"] == rate, "a common rate is lost")
     check(report.summary("d/y.h5")["sample_hz"] is None, "two rates are one")
+    # A rank is one also if it has no region, as that of mpirun.
+    document["threads"]["7"] = document["threads"]["0"]
+    report.put("d/r.json", json.dumps(document).encode())
+    ranks = {rank for rank, _ in report.rows("d/x.h5")} | {int(rank) for rank in document["threads"]}
+    report.expect(["import", "d/r.json", "-o", "d/r.h5"], 0, err=[f"d/r.h5: {len(ranks)} ranks"])
     # As many ranks are told as its readers see.
-    for name in "d/one", "d/two", "d/x.h5":
+    for name in "d/one", "d/two", "d/x.h5", "d/r.h5":
         for command in ["import", name, "-o", "d/z.h5"], ["export", "json", name, "-o", "d/z.json"]:
             said = report.expect([*command, "--force"], 0).stderr
             info = json.loads(subprocess.run([report.program, "info", "--json", command[-1]], cwd=report.work,

@@ -17,6 +17,7 @@
 #include "formats/codec.h"
 #include "formats/util.h"
 #include "formats/wire.h"
+#include "userspace/analysis/rank_count.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/units.h"
 #include "userspace/export/write_rows.h"
@@ -187,23 +188,29 @@ void sp_convert_say_failure(const char *path, int code, const struct sp_error *e
 
 /* ---- the result ---- */
 
-uint32_t sp_convert_count_ranks(struct sp_profile *profile, bool samples)
+static int count_ranks(struct sp_profile *profile, bool samples, uint32_t *ret_count)
 {
 	sp_cleanup(sp_freep) struct sp_write_row *rows = NULL;
-	const struct sp_profile_info *info = sp_profile_info(profile);
-	uint32_t count = 0, last = 0;
-	size_t n = info->n_rows;
+	sp_cleanup(sp_freep) uint32_t *ranks = NULL;
+	size_t n = 0;
+	int r = samples ? sp_write_list_rows(profile, &rows, &n, NULL) : 0;
 
-	if (samples && sp_write_list_rows(profile, &rows, &n, NULL) < 0)
-		return info->n_ranks; /* the writer had the same rows, so this cannot be */
-	/* Both stand by rank. */
-	for (size_t i = 0; i < n; i++) {
-		uint32_t rank = samples ? rows[i].rank : sp_profile_row(profile, (uint32_t)i)->rank;
+	if (r < 0)
+		return r;
+	ranks = calloc(n + 1, sizeof(*ranks));
+	if (!ranks)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		ranks[i] = rows[i].rank;
+	return sp_rank_count(profile, ranks, n, ret_count);
+}
 
-		count += !count || rank != last;
-		last = rank;
-	}
-	return n ? count : info->n_ranks;
+uint32_t sp_convert_count_ranks(struct sp_profile *profile, bool samples)
+{
+	uint32_t count = sp_profile_info(profile)->n_ranks;
+
+	count_ranks(profile, samples, &count); /* the writer had all of it, so this cannot fail */
+	return count;
 }
 
 /* ---- losses ---- */

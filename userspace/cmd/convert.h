@@ -52,8 +52,8 @@ int sp_convert_check_directory(const char *path);
 void sp_convert_begin(struct sp_convert *convert, const char *doing);
 /* What went wrong in writing @path, and what can be done. */
 void sp_convert_say_failure(const char *path, int code, const struct sp_error *error);
-/* The ranks that a file of the profile has for its readers: those with a row. @samples: the format
- * has samples, and a row for a rank that has nothing else in a region. */
+/* The ranks that a file of the profile has for its readers. @samples: the format has samples, and a
+ * row for a rank that has nothing else in a region. */
 uint32_t sp_convert_count_ranks(struct sp_profile *profile, bool samples);
 /* What the recordings had lost before. */
 void sp_convert_say_losses(struct sp_convert *convert);

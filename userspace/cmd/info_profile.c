@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/analysis/rank_count.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/text.h"
 #include "userspace/base/units.h"
@@ -55,6 +56,7 @@ int sp_info_add(struct sp_info *rec, const struct sp_given *input, struct sp_err
 	const struct sp_thread_row *threads;
 	const struct sp_process_row *processes;
 	size_t n_threads, n_processes;
+	uint32_t ranks;
 	int r = sp_profile_threads(input->profile, &threads, &n_threads, error);
 
 	if (r == 0)
@@ -71,7 +73,10 @@ int sp_info_add(struct sp_info *rec, const struct sp_given *input, struct sp_err
 		if (stats->calls && stats->end_maximum >= 0)
 			widen(rec, stats->start_minimum, stats->end_maximum);
 	}
-	rec->ranks += sps && rec->ranks ? 0 : info->n_ranks;
+	r = sp_rank_count(input->profile, NULL, 0, &ranks);
+	if (r < 0)
+		return sp_error_set(error, r, 0, "no memory");
+	rec->ranks += sps && rec->ranks ? 0 : ranks;
 	rec->regions = info->n_regions > rec->regions ? info->n_regions : rec->regions;
 	if (!sps)
 		add_known(&rec->calls, info->n_calls);

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "userspace/analysis/rank_count.h"
 #include "userspace/cmd/info.h"
 #include "userspace/cmd/report.h"
 
@@ -75,7 +76,9 @@ static void json_file(struct sp_json *json, const struct sp_given *input)
 {
 	const struct sp_profile_info *info = sp_profile_info(input->profile);
 	bool sps = info->format == SP_FORMAT_SPS;
+	uint32_t ranks = info->n_ranks;
 
+	sp_rank_count(input->profile, NULL, 0, &ranks); /* as for all of them, which went well */
 	sp_json_open_object(json, NULL);
 	sp_json_text(json, "path", input->path);
 	sp_json_text(json, "format", sp_format_name(info->format));
@@ -85,7 +88,7 @@ static void json_file(struct sp_json *json, const struct sp_given *input)
 	sp_json_bool(json, "big_endian", info->big_endian);
 	sp_json_bool(json, "aggregate", info->aggregate);
 	sp_json_bool(json, "compressed", info->compressed);
-	sp_json_unsigned(json, "ranks", info->n_ranks);
+	sp_json_unsigned(json, "ranks", ranks);
 	sp_json_unsigned(json, "regions", info->n_regions);
 	sp_info_json_count(json, "calls", sps ? -1 : (int64_t)info->n_calls);
 	sp_info_json_count(json, "samples",
