@@ -92,7 +92,13 @@ static int load(struct sp_bpf *b, const struct sp_bpf_options *o)
 	if (r == 0 && !s->bss) /* libbpf thinks that this kernel has no such variables */
 		r = -EOPNOTSUPP;
 	if (r < 0) {
-		sp_log_error("the kernel refused the BPF programs: %s", strerror(-r));
+		/* libbpf says so of the kernel's types, which are there (check.c). */
+		if (r == -ESRCH) {
+			sp_log_error("cannot read the description of the kernel's types (BTF)");
+			r = -ENOMEM;
+		} else {
+			sp_log_error("the kernel refused the BPF programs: %s", strerror(-r));
+		}
 		sp_bpf_hint(r);
 		return r;
 	}

@@ -35,8 +35,8 @@ void sp_bpf_hint(int error)
 			"a limit of processes is in force: a control group's pids.max, or ulimit "
 			"-u");
 	else if (error == -ENOMEM)
-		sp_log_hint("a limit of memory may be in force (a container's, a control group's); "
-			    "--ring-size 256K needs less");
+		sp_log_hint("a limit of memory may be in force (a container's, a control group's, "
+			    "ulimit -v or -d); --ring-size 256K needs less");
 	else
 		sp_log_hint("-v shows the kernel's own words");
 }

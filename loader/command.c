@@ -49,6 +49,7 @@ static void close_what_exec_closes(int go, int failed)
 void sp_command_take_given(struct sp_command_given *ret_given)
 {
 	(void)getrlimit(RLIMIT_NOFILE, &ret_given->files);
+	(void)getrlimit(RLIMIT_STACK, &ret_given->stack);
 	sigprocmask(SIG_BLOCK, NULL, &ret_given->blocked);
 	sigemptyset(&ret_given->ignored);
 	for (int sig = 1; sig < NSIG; sig++) {
@@ -65,6 +66,7 @@ static void restore(const struct sp_command_given *given)
 	static const int changed[] = {SIGPIPE, SIGXFSZ, SIGCHLD};
 
 	(void)setrlimit(RLIMIT_NOFILE, &given->files);
+	(void)setrlimit(RLIMIT_STACK, &given->stack);
 	for (size_t i = 0; i < sp_array_size(changed); i++)
 		signal(changed[i], sigismember(&given->ignored, changed[i]) ? SIG_IGN : SIG_DFL);
 	sigprocmask(SIG_SETMASK, &given->blocked, NULL);

@@ -16,7 +16,7 @@ struct sp_command;
 
 /* What we were started with, and change for ourselves: the command is to find it as it was. */
 struct sp_command_given {
-	struct rlimit files; /* RLIMIT_NOFILE */
+	struct rlimit files, stack;
 	sigset_t blocked, ignored;
 };
 

@@ -72,25 +72,38 @@ int sp_sandbox_open_path(const char *path, int *ret_fd, struct sp_error *err)
 	return 0;
 }
 
+static bool has_no_room(int error)
+{
+	return error == -EMFILE || error == -ENFILE || error == -ENOMEM;
+}
+
 int sp_sandbox_open(const char *name, int *ret_fd, struct sp_error *err)
 {
 	/* A build tree has it beside us; an installed tree, wherever it was moved, in libexec. */
 	static const char *const places[] = {"", "helpers/", "../libexec/sp-trace/"};
 	char dir[3072], path[4096];
 	ssize_t n = readlink("/proc/self/exe", dir, sizeof(dir) - 1);
+	int r = -ENOENT;
 
 	dir[n > 0 ? n : 0] = 0;
 	if (strrchr(dir, '/')) {
 		*strrchr(dir, '/') = 0;
 		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 			snprintf(path, sizeof(path), "%s/%s%s", dir, places[i], name);
-			if (sp_sandbox_open_path(path, ret_fd, NULL) == 0)
-				return 0;
+			r = sp_sandbox_open_path(path, ret_fd, NULL);
+			if (r == 0 || has_no_room(r))
+				break;
 		}
 	}
-	snprintf(path, sizeof(path), "%s/%s", SP_LIBEXEC_DIR, name);
-	if (sp_sandbox_open_path(path, ret_fd, NULL) == 0)
+	if (r < 0 && !has_no_room(r)) {
+		snprintf(path, sizeof(path), "%s/%s", SP_LIBEXEC_DIR, name);
+		r = sp_sandbox_open_path(path, ret_fd, NULL);
+	}
+	if (r == 0)
 		return 0;
+	if (has_no_room(r))
+		return sp_error_set(err, r, 0, "cannot open the helper program %s: %s", name,
+				    strerror(-r));
 	return sp_error_set(err, -ENOENT, 0,
 			    "the helper program %s is missing: it belongs into %s, or beside the "
 			    "executable; install sp-trace again",

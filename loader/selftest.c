@@ -307,7 +307,7 @@ static int give_up(int r, const struct outcome *o)
 		sp_log_error("probes do not work on this kernel: %u of %u calls seen, %u results "
 			     "wrong",
 			     o->recorded, o->calls, o->wrong);
-	if (o->failure == FAIL_FORK)
+	if (o->failure == FAIL_FORK || r == -EMFILE || r == -ENFILE || r == -ENOMEM)
 		sp_bpf_hint(r);
 	else if (r == -ETIME)
 		sp_log_hint("nothing is recorded, since probes could harm the program; a machine "
@@ -338,6 +338,8 @@ int sp_selftest_run(struct sp_bpf *bpf, bool try_fast, struct sp_selftest *ret_r
 
 	if (r < 0) {
 		sp_log_error("%s", err.text);
+		if (r != -ENOENT)
+			sp_bpf_hint(r);
 		return r;
 	}
 	if (!try_fast)

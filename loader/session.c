@@ -10,12 +10,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "formats/codec.h"
 #include "loader/convert.h"
+#include "loader/limits.h"
 #include "loader/session_state.h"
 #include "userspace/base/cleanup.h"
 #include "userspace/base/log.h"
@@ -24,7 +24,6 @@
 #define SECOND 1000000000u
 #define WAIT_LEAST_MS 2
 #define WAIT_MOST_MS 20
-#define MOST_FILES 65536
 #define STOP_TRIES 250 /* half a second for threads that were preempted while they wrote a call */
 
 static void on_signal(struct sp_session *s)
@@ -305,26 +304,15 @@ static int wait_for_command(struct sp_session *s)
 	return sp_command_status(s->command);
 }
 
-/* Rings and perf events take some four descriptors a CPU, and the usual limit is 1024. A limit
- * beyond fs.nr_open is refused, and one beyond the hard limit to who is not quite root. */
-static void raise_files(const struct rlimit *before)
-{
-	for (rlim_t n = MOST_FILES; n > before->rlim_cur; n /= 2) {
-		struct rlimit more = {n, n > before->rlim_max ? n : before->rlim_max};
-
-		if (setrlimit(RLIMIT_NOFILE, &more) == 0)
-			return;
-	}
-}
-
 int sp_session_run(const struct sp_options *options, const struct sp_command_given *given)
 {
 	struct sp_session s = {
 		.options = options, .given = given, .signals = -1, .output = SP_OUTPUT_NONE};
 	int status = 1, number, r;
 
-	raise_files(&given->files);
-	r = sp_session_open(&s);
+	r = sp_limits_raise(given);
+	if (r == 0)
+		r = sp_session_open(&s);
 	if (r == 0) {
 		s.start = sp_now();
 		s.next_check = s.start;

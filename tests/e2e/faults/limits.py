@@ -42,6 +42,7 @@ def record_under(into, number, before, environment=None, options=()):
         check(lines and lines[-1].startswith("  ") or len(lines) == 1 and " " in lines[0],
               f"no sentence with a remedy: {what}")
         check(all(l.startswith(("sp-trace: ", "  ")) for l in lines), f"not its own words: {what}")
+        check("install sp-trace again" not in done.stderr and "No such process" not in done.stderr, f"not what is missing: {what}")
         check(not (here / "out").exists(), f"a directory was left behind by {what}")
         return "refused"
     ledger = Ledger(here / "ledger")
@@ -105,10 +106,21 @@ def descriptors(into):
 @not_sanitized("the address sanitizer reserves terabytes of address space")
 def address_space(into):
     outcomes = []
-    for megabytes in (range(8, 400, 24) if FULL else (16, 96, 400)):
+    for megabytes in (range(8, 400, 24) if FULL else (8, 56, 96, 400)):
         outcomes.append(record_under(into, megabytes, ["prlimit", f"--as={megabytes << 20}"]))
     tell(outcomes)
     check({"refused"} <= set(outcomes), f"outcomes of limits of address space: {outcomes}")
+
+
+@not_sanitized("the address sanitizer needs more stack to start")
+def stack(into):
+    """What may be raised is raised, and the command finds it as it was; else it is said."""
+    small, enough = 64 << 10, 1 << 20
+    equal(record_under(into, "soft", ["prlimit", f"--stack={small}:{enough}"]), "exact", "a stack that may be larger")
+    done = run(["prlimit", f"--stack={small}:{enough}", SP_TRACE, "-q", "-F", 0, "-o", into / "shown", "--", "sh", "-c",
+                "ulimit -s; ulimit -Hs"])
+    equal(done.stdout.split(), ["64", "1024"], "the command's limits")
+    equal(record_under(into, "hard", setpriv_limited(f"--stack={small}:{small}")), "refused", "a stack that is too small")
 
 
 @everywhere
@@ -180,4 +192,4 @@ def killed_for_memory(into):
             good(["umount", "-l", disk])
 
 
-main(bpf_fails, descriptors, address_space, file_size, kernel_memory, killed_for_memory)
+main(bpf_fails, descriptors, address_space, stack, file_size, kernel_memory, killed_for_memory)
