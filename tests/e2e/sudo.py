@@ -149,7 +149,7 @@ def planted(into):
 def own_process(into):
     """sudo sp-trace -p: the files are the user's, too."""
     with User() as user:
-        done = user.run("sh", "-c", f"{user.programs}/calls log 1 0 20000 >/dev/null & pid=$!; sleep 0.5; "
+        done = user.run("sh", "-c", f"{user.programs}/calls log 1 0 200000 >/dev/null & pid=$!; sleep 0.5; "
                         f"sudo {SP_TRACE} --duration 500ms -p $pid; s=$?; kill $pid; exit $s")
         equal(done.returncode, 0, f"status: {done.stderr}")
         equal(owners(user.home / "calls.sp"), {(user.entry.pw_uid, user.entry.pw_gid)}, "owners of the files")
