@@ -132,7 +132,7 @@ def creates(into):
 def probes(into):
     """A program that does little but cross probes: libdw, too, finds the way from the kernel's trampoline to the probe,
     and from the probe to the program. A copy of it, which no other test's recorder arms meanwhile; without the
-    dynamic linker's lookups, whose frames tables do not describe."""
+    dynamic linker's lookups, through which libdw does not always find the way."""
     calls = into / "calls"
     shutil.copy(PROGRAMS / "calls", calls)
     for way, options in ("fast", []), ("slow", ["--breakpoints"]):
