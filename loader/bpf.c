@@ -286,6 +286,11 @@ int sp_bpf_keeper_fd(const struct sp_bpf *b)
 	return sp_keep_fd(b->keep);
 }
 
+void sp_bpf_meanwhile(struct sp_bpf *b, void (*meanwhile)(void *arg), void *arg)
+{
+	sp_keep_meanwhile(b->keep, meanwhile, arg);
+}
+
 void sp_bpf_disarm_all(struct sp_bpf *b)
 {
 	if (b)

@@ -88,6 +88,8 @@ void sp_bpf_disarm_all(struct sp_bpf *bpf);
 /* Becomes readable when the process that keeps the probes (keep.h) has died, and they are off; for
  * poll(2). */
 int sp_bpf_keeper_fd(const struct sp_bpf *bpf);
+/* What is done while probes are put on, which may take long. */
+void sp_bpf_meanwhile(struct sp_bpf *bpf, void (*meanwhile)(void *arg), void *arg);
 
 /* ---- tables for unwinding (formats/unwind.h); all memory below is the kernel's, and ours to write
  * ---- */

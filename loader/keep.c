@@ -24,9 +24,12 @@
 #include "loader/slice.h"
 #include "userspace/base/array.h"
 #include "userspace/base/cleanup.h"
+#include "userspace/base/log.h"
 
-#define HURRY (-10)  /* nice value, as the recorder's */
+#define HURRY (-10) /* nice value, as the recorder's */
+#define TURN_MS 20
 #define WAKE_MS 1000 /* a keeper that says nothing for so long may have been stopped */
+#define LONG_MS 30000
 
 enum descriptor { FILE_FD, BEGIN_FD, END_FD, FDS };
 
@@ -46,6 +49,8 @@ struct sp_keep {
 	int socket;
 	pid_t keeper;
 	uint32_t sets; /* numbers that were used */
+	void (*meanwhile)(void *arg);
+	void *arg;
 };
 
 /* ---- the keeper's side ---- */
@@ -201,17 +206,40 @@ int sp_keep_fd(const struct sp_keep *keep)
 	return keep->socket;
 }
 
-/* A keeper that somebody has stopped is woken: we can do nothing without it. */
+void sp_keep_meanwhile(struct sp_keep *keep, void (*meanwhile)(void *arg), void *arg)
+{
+	keep->meanwhile = meanwhile;
+	keep->arg = arg;
+}
+
+/* Without a limit: where the machine is short of processors, this may take the kernel long, and
+ * given up, the probes would be on all the same. A keeper that somebody has stopped is woken: we
+ * can do nothing without it. */
+static void while_waiting(struct sp_keep *keep, int waited_ms)
+{
+	if (waited_ms % WAKE_MS == 0)
+		(void)kill(keep->keeper, SIGCONT);
+	if (waited_ms == LONG_MS)
+		sp_log_warning(
+			"the kernel has not put probes on for %d s: the machine is too busy, or "
+			"the "
+			"program's file system does not answer; what runs is recorded meanwhile",
+			LONG_MS / 1000);
+	if (keep->meanwhile)
+		keep->meanwhile(keep->arg);
+}
+
 static int await_answer(struct sp_keep *keep, struct answer *a)
 {
 	struct pollfd p = {.fd = keep->socket, .events = POLLIN};
+	int waited_ms = 0;
 	ssize_t n;
 
 	for (;;) {
-		int ready = poll(&p, 1, WAKE_MS);
+		int ready = poll(&p, 1, TURN_MS);
 
 		if (ready == 0)
-			(void)kill(keep->keeper, SIGCONT);
+			while_waiting(keep, waited_ms += TURN_MS);
 		if (ready <= 0)
 			continue;
 		n = recv(keep->socket, a, sizeof(*a), MSG_DONTWAIT);

@@ -26,6 +26,8 @@ int sp_keep_start(struct sp_keep **ret_keep);
 /* Becomes readable when the keeper dies, which takes all probes off; for poll(2). Negative once it
  * was ended. */
 int sp_keep_fd(const struct sp_keep *keep);
+/* What is done every 20 ms of a wait: not with this object. */
+void sp_keep_meanwhile(struct sp_keep *keep, void (*meanwhile)(void *arg), void *arg);
 /* As sp_links_make(), there. @ret_set names the links. -ESHUTDOWN: the keeper is dead. */
 int sp_keep_arm(struct sp_keep *keep, const struct sp_link_programs *programs, int file,
 		const struct sp_bpf_probe *probes, size_t count, uint32_t *ret_set);

@@ -152,6 +152,7 @@ int sp_session_join(struct sp_session *s)
 		return r;
 	sp_look_meanwhile(s->look, on_wait, s);
 	sp_images_meanwhile(s->images, on_wait, s);
+	sp_bpf_meanwhile(s->bpf, on_wait, s);
 	return sp_sideband_start(sp_bpf_cpus(s->bpf), &sideband_ops, s, &s->sideband);
 }
 

@@ -5,13 +5,15 @@ finish for a process that is being killed: so another does it, the keeper. Kille
 import os
 import pathlib
 import random
+import shutil
 import signal
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, __file__.rpartition("/")[0] + "/../lib")
-from e2e import (SOURCE, SP_TRACE, check, contains, equal, everywhere, finish, main, need_root,
-                 need_scope_profiler, preloaded, run, scaled, start, start_trace, stop_trace, wait_for)
+from e2e import (PROGRAMS, SOURCE, SP_TRACE, check, contains, equal, everywhere, finish, main, need_root,
+                 need_scope_profiler, preloaded, real_time, run, scaled, start, start_trace, stop_trace, wait_for)
 
 need_root()
 need_scope_profiler()
@@ -181,4 +183,28 @@ def outlived(into):
     end_sums(target, ledger)
 
 
-main(put_on, taken_off, killed, stopped, deaf, outlived)
+@real_time
+def waited_for(into):
+    """While the keeper takes long, here since it stands for a second, what runs is recorded: a ring of 1,600 calls
+    would hold less than that. A machine that has no time for the recorder just then gets another try."""
+    target, ledger = start_sums(into, "run", 2, 0, 0)
+    ledger.go()
+    for turn in range(3):
+        shutil.copy(PROGRAMS / "family", into / f"late{turn}")
+        stranger = start(["sh", "-c", f"read name; exec {into}/$name exit 0"], stdin=subprocess.PIPE)
+        recorder = start_trace("-F", 0, "--ring-size", "64K", "-o", into / f"out{turn}", pid=f"{target.pid},{stranger.pid}")
+        os.kill(keeper_of(recorder), signal.SIGSTOP)
+        begin = time.monotonic_ns()
+        stranger.communicate(f"late{turn}\n")
+        time.sleep(max(0, 1.2 - (time.monotonic_ns() - begin) / 1e9))
+        stop_trace(recorder)
+        check_disarmed(target)
+        end = Profile(next((into / f"out{turn}").glob("*.h5"))).end
+        meanwhile = int(((end > begin + 400_000_000) & (end < begin + 900_000_000)).sum())
+        if meanwhile:
+            break
+    check(meanwhile, "nothing was recorded while the keeper stood")
+    end_sums(target, ledger)
+
+
+main(put_on, taken_off, killed, stopped, deaf, outlived, waited_for)
