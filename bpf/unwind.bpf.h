@@ -331,6 +331,19 @@ sp_inline long step_without_rule(const struct walk *w, const struct sp_unwind_ra
 	return step_by_frame_pointer(w, SP_STACK_NO_TABLE);
 }
 
+/* Whether the address, of which nothing is known one byte before, is a function's first: no call leaves
+ * that behind. Who made the stack put it there, as makecontext() does (and the kernel, for a signal). */
+sp_inline bool is_planted(const struct walk *w)
+{
+	struct unwinder *u = &w->sample->unwinder;
+	const struct sp_unwind_range *r = u->exact ? NULL : range_of(w, u->ip);
+	__u32 kind = SP_UNWIND_NONE;
+
+	if (r && r->count)
+		kind = w->rules->at[find_rule(r, u->ip) % SP_UNWIND_RULES].kind;
+	return kind != SP_UNWIND_NONE && kind != SP_UNWIND_SIGNAL;
+}
+
 static long step(__u32 index, struct walk *w)
 {
 	struct unwinder *u = &w->sample->unwinder;
@@ -351,7 +364,8 @@ static long step(__u32 index, struct walk *w)
 	rule = &w->rules->at[found->rule % SP_UNWIND_RULES];
 	switch (rule->kind) {
 	case SP_UNWIND_NONE:
-		return step_by_frame_pointer(w, SP_STACK_NO_RULE);
+		return is_planted(w) ? stop(u, SP_STACK_COMPLETE)
+				     : step_by_frame_pointer(w, SP_STACK_NO_RULE);
 	case SP_UNWIND_OUTERMOST:
 		return stop(u, SP_STACK_COMPLETE);
 	case SP_UNWIND_REG:

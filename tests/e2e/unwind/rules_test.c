@@ -420,6 +420,33 @@ static void causes(void)
 	EXPECT("a table that is being made", &w, SP_STACK_PENDING, NO_CALLERS);
 }
 
+/* A stack that somebody made: it ends in a function that nobody called. */
+static void planted(void)
+{
+	struct world w = new_world();
+	uint64_t *at = world_stack() + MIDDLE;
+
+	w.rules[0] = (struct sp_unwind_rule)FROM_SP(8);
+	w.rules[2] = (struct sp_unwind_rule)FROM_SP(16);
+	at[0] = WORLD_FUNCTION(2);
+	w.regs[RBP] = WORLD_AT(MIDDLE + 10);
+	at[2] = at[11] = WORLD_RETURN(3);
+	w.rules[3] = (struct sp_unwind_rule)OUTERMOST;
+	EXPECT("a function's first byte", &w, SP_STACK_COMPLETE, at[0]);
+	w.rules[2].kind = SP_UNWIND_SIGNAL;
+	EXPECT("of one that is for signals", &w, SP_STACK_COMPLETE, at[0], at[11]);
+	w.rules[2].kind = SP_UNWIND_REG;
+	at[0]++;
+	EXPECT("its second", &w, SP_STACK_COMPLETE, at[0], at[2]);
+	at[0] -= 2;
+	EXPECT("the byte before", &w, SP_STACK_COMPLETE, at[0], at[11]);
+	/* A call that was a function's last instruction. */
+	at[0]++;
+	w.rules[1] = (struct sp_unwind_rule)FROM_SP(24);
+	at[3] = WORLD_RETURN(3);
+	EXPECT("behind a function's last byte", &w, SP_STACK_COMPLETE, at[0], at[3]);
+}
+
 /* Where there is no table, a frame pointer carries on, if it is one. */
 static void frame_pointers(bool table_without_rule)
 {
@@ -677,6 +704,7 @@ int main(int argc, char **argv)
 	signal_frame();
 	clone_returns_twice();
 	causes();
+	planted();
 	frame_pointers(false);
 	frame_pointers(true);
 	trampoline();
