@@ -119,6 +119,12 @@ enum {
 #define SP_NAME_ID(hash) ((hash) & ~7ull)
 #define SP_SITE_WORD(hash, scope) (SP_NAME_ID(hash) | (scope))
 
+/* What edges of run-time names pass of where their function returns to, over a mark in the low half
+ * (SP_CALLER_() of usdt/sp_region.h); and the bits that a place has of it. */
+#define SP_CALLER_MARK 0x53705331u
+#define SP_CALLER 2
+#define SP_CALLER_BITS (0xffffull << 48 | SP_CALLER)
+
 struct sp_site_known {
 	__u64 word;	/* SP_SITE_WORD(), 0: no such site */
 	__u64 function; /* hash of file and function that it stands in, 0 unknown */

@@ -21,7 +21,7 @@ struct frame {
 	__u64 child;
 	__u64 number;
 	__u64 id;    /* of the region: SP_NAME_ID() of its hash, or the name's address where that is unknown */
-	__u64 place; /* stack pointer at the begin; SP_SCOPE in its low bits */
+	__u64 place; /* stack pointer at the begin; SP_SCOPE in its low bits; SP_CALLER_BITS */
 	__u32 site;
 	__u32 skipped;
 };

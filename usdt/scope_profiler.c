@@ -424,7 +424,7 @@ SP_PUB_ void sp_trace_site_begin(intptr_t *site, const char *name, int name_len,
 
 	if (!region)
 		region = sp_site_make_(site, name, name_len, file, file_len, line, tags, tags_len);
-	sp_region_begin(region);
+	sp_handle_begin_v1(region);
 }
 
 SP_PUB_ void sp_trace_site_end(intptr_t *site, const char *name, int name_len, const char *file,
@@ -434,7 +434,7 @@ SP_PUB_ void sp_trace_site_end(intptr_t *site, const char *name, int name_len, c
 
 	if (!region)
 		region = sp_site_make_(site, name, name_len, file, file_len, line, NULL, 0);
-	sp_region_end(region);
+	sp_handle_end_v1(region);
 }
 
 /* ---- What the recorder does instead, and the small rest ---- */

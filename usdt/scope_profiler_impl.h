@@ -9,6 +9,8 @@
  *    that another thread may be reading moves or is freed before sp_destroy().
  *  - A thread's record outlives the thread, for its counts are part of the sums, and is handed to
  *    the next new thread.
+ *  - Regions fire as what helpers begin and end (sp_handle_begin_v1()): the ends are in order here,
+ *    and the places of the probes tell nothing.
  * The lock guards registering, threads coming and going, and everything that needs all of them to
  * hold still; begins and ends of a known thread and region take none.
  *
@@ -371,7 +373,7 @@ SP_PRIV_ int sp_enter_(sp_profiler *p, int region, int64_t *ret_slot)
 	SP_SET_(&count->calls, calls + 1);
 	SP_SET_(&count->open, SP_GET_(&count->open) + 1);
 	sp_note_(p, SP_OK);
-	sp_region_begin(sp_known_at_(p, region)->probe);
+	sp_handle_begin_v1(sp_known_at_(p, region)->probe);
 	return SP_OK;
 }
 
@@ -381,7 +383,7 @@ SP_PRIV_ int sp_leave_(sp_profiler *p, struct sp_thread_ *t, size_t i)
 	int region = t->open[i].region;
 	struct sp_count_ *count = sp_count_at_(t, region);
 
-	sp_region_end(sp_known_at_(p, region)->probe);
+	sp_handle_end_v1(sp_known_at_(p, region)->probe);
 	SP_SET_(&count->open, SP_GET_(&count->open) - 1);
 	t->n_open--;
 	if (i < t->n_open)

@@ -474,8 +474,9 @@ static_assert(sizeof(struct sp_calls_v1) == 1288, "SP_STATE_ reserves another si
 _Static_assert(sizeof(struct sp_calls_v1) == 1288, "SP_STATE_ reserves another size");
 #endif
 
-extern SP_HIDDEN_ SP_QUIET_ void sp_begin_stub_v1(const void *, const char *, uint64_t, uint64_t);
-extern SP_HIDDEN_ SP_QUIET_ void sp_end_stub_v1(const void *, const char *, uint64_t);
+extern SP_HIDDEN_ SP_QUIET_ void sp_begin_stub_v1(const void *, const char *, uint64_t, uint64_t,
+						  uint64_t);
+extern SP_HIDDEN_ SP_QUIET_ void sp_end_stub_v1(const void *, const char *, uint64_t, uint64_t);
 extern SP_HIDDEN_ volatile uint16_t sp_level_pool_v1[64];
 extern SP_HIDDEN_ uint32_t sp_skipping_v1;
 extern SP_HIDDEN_ __thread struct sp_calls_v1 sp_thread_v1;
@@ -701,15 +702,16 @@ SP_SHARED_ int64_t sp_gate_v1(const void *desc, const char *name, uint64_t hash,
 }
 
 /* The empty asm keeps the call of a stub from becoming a jump, which would hide this frame. */
-SP_INLINE_ void sp_fire_begin_v1(const void *desc, const char *name, uint64_t hash, int64_t skipped)
+SP_INLINE_ void sp_fire_begin_v1(const void *desc, const char *name, uint64_t hash, int64_t skipped,
+				 uint64_t caller)
 {
-	sp_begin_stub_v1(desc, name, hash, SP_NUMBER_(uint64_t, skipped));
+	sp_begin_stub_v1(desc, name, hash, SP_NUMBER_(uint64_t, skipped), caller);
 	__asm__ __volatile__("");
 }
 
-SP_INLINE_ void sp_fire_end_v1(const void *desc, const char *name, uint64_t hash)
+SP_INLINE_ void sp_fire_end_v1(const void *desc, const char *name, uint64_t hash, uint64_t caller)
 {
-	sp_end_stub_v1(desc, name, hash);
+	sp_end_stub_v1(desc, name, hash, caller);
 	__asm__ __volatile__("");
 }
 
@@ -726,7 +728,7 @@ SP_INLINE_ const void *sp_site_begin_v1(const void *desc, int edge)
 
 	if (skipped < 0)
 		return SP_NULL_;
-	sp_fire_begin_v1(desc, name, 0, skipped);
+	sp_fire_begin_v1(desc, name, 0, skipped, 0);
 	return desc;
 }
 
@@ -735,30 +737,42 @@ SP_INLINE_ void sp_site_end_v1(const void *desc)
 	const char *name = sp_desc_name_v1(desc);
 
 	if (sp_gate_v1(desc, name, 0, SP_EDGE_END_) >= 0)
-		sp_fire_end_v1(desc, name, 0);
+		sp_fire_end_v1(desc, name, 0, 0);
 }
 
 SP_INLINE_ void sp_scope_end_v1(const void *desc)
 {
 	if (SP_UNLIKELY_(sp_end_sema_v1 != 0) && desc)
-		sp_fire_end_v1(desc, sp_desc_name_v1(desc), 0);
+		sp_fire_end_v1(desc, sp_desc_name_v1(desc), 0, 0);
 }
 
-SP_INLINE_ void sp_handle_begin_v1(sp_region_t region)
+/*
+ * Where the function that an edge stands in returns to, with a mark that tells it from what another
+ * version of this file leaves in the register. A begin and an end with one answer and one stack
+ * pointer are of one call of that function; those of two helpers never are, though one of them, if
+ * called last, can have the stack pointer of the other. The recorder needs it only of names made at
+ * run time, since descriptors say in which function they stand.
+ */
+#define SP_CALLER_() \
+	(SP_NUMBER_(uint64_t, SP_CAST_(uintptr_t, __builtin_return_address(0))) << 32 | 0x53705331)
+
+/* @placed, a constant: whether the function that this ends up in is the one that has the region. */
+SP_INLINE_ void sp_handle_edge_begin_v1(sp_region_t region, int placed)
 {
 	if (SP_UNLIKELY_(sp_begin_sema_v1 != 0) && region) {
 		int64_t skipped = sp_gate_v1(region, region->name, region->hash, SP_EDGE_HANDLE_);
 
 		if (skipped >= 0)
-			sp_fire_begin_v1(region, region->name, region->hash, skipped);
+			sp_fire_begin_v1(region, region->name, region->hash, skipped,
+					 placed ? SP_CALLER_() : 0);
 	}
 }
 
-SP_INLINE_ void sp_handle_end_v1(sp_region_t region)
+SP_INLINE_ void sp_handle_edge_end_v1(sp_region_t region, int placed)
 {
 	if (SP_UNLIKELY_(sp_end_sema_v1 != 0) && region &&
 	    sp_gate_v1(region, region->name, region->hash, SP_EDGE_END_) >= 0)
-		sp_fire_end_v1(region, region->name, region->hash);
+		sp_fire_end_v1(region, region->name, region->hash, placed ? SP_CALLER_() : 0);
 }
 
 #else /* !SP_STUBS_ */
@@ -816,19 +830,32 @@ SP_INLINE_ void sp_scope_end_v1(const void *name)
 		sp_site_end_v1(name);
 }
 
-SP_INLINE_ void sp_handle_begin_v1(sp_region_t region)
+SP_INLINE_ void sp_handle_edge_begin_v1(sp_region_t region, int placed)
 {
+	(void)placed;
 	if (SP_UNLIKELY_(sp_begin_sema_v1 != 0) && region)
 		sp_plain_begin_v1(region, region->name, region->hash);
 }
 
-SP_INLINE_ void sp_handle_end_v1(sp_region_t region)
+SP_INLINE_ void sp_handle_edge_end_v1(sp_region_t region, int placed)
 {
+	(void)placed;
 	if (SP_UNLIKELY_(sp_end_sema_v1 != 0) && region)
 		sp_plain_end_v1(region, region->name, region->hash);
 }
 
 #endif /* SP_STUBS_ */
+
+/* For functions that begin and end regions for others: the edges are taken in order. */
+SP_INLINE_ void sp_handle_begin_v1(sp_region_t region)
+{
+	sp_handle_edge_begin_v1(region, 0);
+}
+
+SP_INLINE_ void sp_handle_end_v1(sp_region_t region)
+{
+	sp_handle_edge_end_v1(region, 0);
+}
 
 SP_INLINE_ int sp_region_enabled_v1(void)
 {
@@ -1040,12 +1067,12 @@ SP_PUBLIC_ sp_region_t sp_region_intern(const char *name)
 
 SP_PUBLIC_ void sp_region_begin(sp_region_t region)
 {
-	sp_handle_begin_v1(region);
+	sp_handle_edge_begin_v1(region, 1);
 }
 
 SP_PUBLIC_ void sp_region_end(sp_region_t region)
 {
-	sp_handle_end_v1(region);
+	sp_handle_edge_end_v1(region, 1);
 }
 
 #ifndef __cplusplus /* these may be called by an inline function with external linkage, too */
@@ -1056,8 +1083,8 @@ SP_INLINE_ sp_region_t sp_intern_at_v1(const char *name, const char *file, uint3
 }
 #define sp_region_intern_at(name, file, line, tags) sp_intern_at_v1(name, file, line, tags)
 #define sp_region_intern(name) sp_intern_at_v1(name, SP_NULL_, 0, SP_NULL_)
-#define sp_region_begin(region) sp_handle_begin_v1(region)
-#define sp_region_end(region) sp_handle_end_v1(region)
+#define sp_region_begin(region) sp_handle_edge_begin_v1(region, 1)
+#define sp_region_end(region) sp_handle_edge_end_v1(region, 1)
 #endif
 
 #else /* SP_REGION_DISABLE: functions for whoever takes their address, macros for the rest */
@@ -1091,6 +1118,9 @@ SP_PUBLIC_ void sp_region_end(sp_region_t region)
 #define sp_region_intern(name) (0 ? ((void)(name), SP_NO_REGION_) : SP_NO_REGION_)
 #define sp_region_begin(region) (0 ? (void)(region) : (void)0)
 #define sp_region_end(region) (0 ? (void)(region) : (void)0)
+/* of scope_profiler.c */
+#define sp_handle_begin_v1(region) sp_region_begin(region)
+#define sp_handle_end_v1(region) sp_region_end(region)
 #define SP_NO_REGION_ SP_CAST_(sp_region_t, SP_NUMBER_(void *, SP_NULL_))
 
 #endif

@@ -99,6 +99,15 @@ sp_inline __u32 static_site(struct pt_regs *ctx, __u64 cookie)
 	return SP_COOKIE_BASE(cookie) + distance / SP_DESCRIPTOR_BYTES;
 }
 
+/* SP_CALLER_BITS from what an edge of a run-time name passes; 0 from one that passes nothing, as those
+ * of old headers. */
+sp_inline __u64 caller_bits(__u64 passed)
+{
+	return (__u32)passed == SP_CALLER_MARK
+		       ? ((passed ^ passed << 16) & SP_CALLER_BITS) | SP_CALLER
+		       : 0;
+}
+
 /* SP_SITE_WORD() of a site, 0 if it is not known. */
 sp_inline __u64 site_word(__u32 site)
 {
@@ -117,7 +126,7 @@ sp_inline __u32 dynamic_site(struct pt_regs *ctx, struct stack *st, __u64 hash)
 
 sp_inline int on_begin(struct pt_regs *ctx)
 {
-	__u64 hash, id, place = PT_REGS_SP(ctx);
+	__u64 hash, id, place = PT_REGS_SP(ctx), caller = 0;
 	struct task_struct *task;
 	struct frame *outer, *f;
 	struct stack *st;
@@ -140,6 +149,7 @@ sp_inline int on_begin(struct pt_regs *ctx)
 	if (hash) {
 		site = dynamic_site(ctx, st, hash);
 		id = SP_NAME_ID(hash);
+		caller = caller_bits(PT_REGS_PARM5(ctx));
 	} else {
 		site = static_site(ctx, bpf_get_attach_cookie(ctx));
 		id = site_word(site);
@@ -167,7 +177,7 @@ sp_inline int on_begin(struct pt_regs *ctx)
 	f->child = 0;
 	f->number = ++st->next;
 	f->id = id;
-	f->place = place;
+	f->place = place | caller;
 	f->site = site;
 	f->skipped = PT_REGS_PARM4(ctx);
 	f->start = bpf_ktime_get_ns();
@@ -194,13 +204,14 @@ sp_inline struct end static_end(struct pt_regs *ctx, __u64 cookie)
 			    .site = site};
 }
 
-/* Whether it is simply that of the innermost call: in its place, or of a run-time name, all of which
- * begin and end in helpers: see may_end_outer(). */
+/* Whether it is simply that of the innermost call: in its place, or of a run-time name that is taken in
+ * order: see may_end_outer(). */
 sp_inline bool ends_innermost(struct stack *st, struct frame *outer, struct end *end)
 {
 	if (!outer || outer[1].id != end->id || st->overflow)
 		return false;
-	return outer[1].place == end->place || !(end->site || outer[1].place & SP_SCOPE);
+	return outer[1].place == end->place ||
+	       !(end->site || outer[1].place & SP_SCOPE || have_callers(&outer[1], end->place));
 }
 
 sp_inline void on_odd_end(struct pt_regs *ctx, struct stack *st, struct end *end, __u64 hash,
@@ -243,7 +254,7 @@ sp_inline int on_end(struct pt_regs *ctx)
 	hash = PT_REGS_PARM3(ctx);
 	if (hash) {
 		end.id = SP_NAME_ID(hash);
-		end.place = PT_REGS_SP(ctx);
+		end.place = PT_REGS_SP(ctx) | caller_bits(PT_REGS_PARM4(ctx));
 		simple = ends_innermost(st, outer, &end);
 	} else {
 		/* What was remembered saves the call of a helper, and proves that the end is the

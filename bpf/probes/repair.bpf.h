@@ -33,7 +33,7 @@ struct edge {
 	__u32 found; /* its depth, 0 none */
 };
 
-#define PLACE_SP(place) ((place) & ~7ull)
+#define PLACE_SP(place) ((place) & ((1ull << 48) - 8))
 
 sp_inline bool on_own_stack(const struct stack *st, __u64 sp)
 {
@@ -177,11 +177,21 @@ sp_inline bool in_other_functions(__u32 one, __u32 other)
 	return a && b && a->function && b->function && a->function != b->function;
 }
 
+/* Whether a call and an end are of run-time names that both tell their callers. */
+sp_inline bool have_callers(const struct frame *f, __u64 place)
+{
+	return f->place & place & SP_CALLER;
+}
+
 /* Whether a call began where the edge is. A helper's begin can have the stack pointer of another
  * helper's end, further in: then the functions differ. */
 sp_inline bool began_here(const struct edge *e, const struct frame *f)
 {
-	if (f->place != e->place)
+	__u64 differs = f->place ^ e->place;
+
+	if (e->site) /* a static end has no caller */
+		differs &= ~SP_CALLER_BITS;
+	if (differs)
 		return false;
 	return f->place & SP_SCOPE ? f->site == e->site : !in_other_functions(f->site, e->site);
 }
@@ -307,7 +317,7 @@ sp_inline bool end_overflow(struct edge *e)
 
 	if (!st->overflow || !outer)
 		return false;
-	if (e->place & SP_SCOPE || e->place > TOO_DEEP_PLACE(st))
+	if (e->place & SP_SCOPE || PLACE_SP(e->place) > TOO_DEEP_PLACE(st))
 		find_call(e, 1);
 	if (!e->found && !is_dead(e, outer + 1)) {
 		st->overflow--;
@@ -325,12 +335,14 @@ sp_inline bool innermost_is_same(const struct edge *e)
 	return outer && outer[1].id == e->id && !((outer[1].place | e->place) & SP_SCOPE);
 }
 
-/* Whether the place of an end says more than the order of the calls. Not of a region with a run-time
- * name: these begin and end in helpers, and one that is called last (a jump) has the stack pointer
+/* Whether the place of an end says more than the order of the calls. Not of a run-time name without
+ * callers: it begins and ends in helpers, and one that is called last (a jump) has the stack pointer
  * of its caller's caller, where that may have begun the same region. */
 sp_inline bool may_end_outer(const struct edge *e)
 {
-	return e->site || !innermost_is_same(e);
+	struct frame *outer = outer_frame(e->st);
+
+	return e->site || !innermost_is_same(e) || (outer && have_callers(&outer[1], e->place));
 }
 
 /* Ends what an end can end; 1 if there is nothing. */

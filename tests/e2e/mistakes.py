@@ -170,6 +170,7 @@ def one_by_one(into):
                   "left": (("phase", "step"), {0: 100, outer: 24, unwound: 76})}, {}),
         "recursion": ({**after, "level": (("around", "level"), {0: 10, outer: 10})}, {}),
         "helpers": ({**after, "helped": (("around", "helped"), {0: 68})}, {}),
+        "names": ({**after, "name": (("around", "name"), {0: 60, outer: 9})}, {}),
         "deep": ({**after, "deep": (("around", "deep"), {0: 39, outer: 40})}, {"nested too deeply": 40}),
         "halves": ({"halves": ("around", {0: 1}), "after": ("halves", {0: 3}), "around": (None, {0: 1})}, {}),
         "twice": ({**after, "once": ("around", {0: 1})}, {"end without a begin": 1}),

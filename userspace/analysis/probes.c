@@ -22,12 +22,14 @@ static bool begins(const char *text, const char *with)
 static bool is_of_header(const char *name)
 {
 	static const char *const functions[] = {
-		"begin_stub",  "desc_name",    "end_stub",	"fire_begin",	  "fire_end",
-		"gate",	       "handle_begin", "handle_end",	"home",		  "home_make",
-		"in_valgrind", "intern_at",    "name_complete", "name_find",	  "name_hash",
-		"name_new",    "plain_begin",  "plain_end",	"region_enabled", "region_intern",
-		"scope",       "scope_end",    "scope_leave",	"site_begin",	  "site_end",
-		"skip_begin",  "skip_end",     "slot_find",	"text_copy",
+		"begin_stub",	   "desc_name",	    "end_stub",	     "fire_begin",
+		"fire_end",	   "gate",	    "handle_begin",  "handle_edge_begin",
+		"handle_edge_end", "handle_end",    "home",	     "home_make",
+		"in_valgrind",	   "intern_at",	    "name_complete", "name_find",
+		"name_hash",	   "name_new",	    "plain_begin",   "plain_end",
+		"region_enabled",  "region_intern", "scope",	     "scope_end",
+		"scope_leave",	   "site_begin",    "site_end",	     "skip_begin",
+		"skip_end",	   "slot_find",	    "text_copy",
 	};
 
 	if (!begins(name, "sp_"))

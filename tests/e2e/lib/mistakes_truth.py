@@ -6,8 +6,9 @@ once more and without any code of the recorder:
 
   an end      ends the innermost call of its region and kind that began at the same stack pointer in the same
               function (a scope by the same descriptor), else the innermost of its region and kind; what is
-              open inside is closed with it. Functions are known of literal names. With a run-time name an end
-              is that of the innermost call, too, once the thread ended one of the name elsewhere
+              open inside is closed with it. Functions are known of literal names; with run-time names the function
+              returns to the same address. An end with a run-time name is that of the innermost call if this
+              is of its region and was begun with a literal one
   a scope     that began below the stack pointer of an edge on the same stack has returned; it and what is
               open inside is closed at that edge; so is one that begins again in its place. Fibers' stacks
               are known to nobody, so nothing on them is closed that way
@@ -26,7 +27,7 @@ NOTHING, SCOPE_BEGIN, SCOPE_END, FREE_BEGIN, FREE_END = range(5)
 MAIN, THREAD, FORK, EXEC = range(4)
 OUTER, EXIT, BY_EXEC, OPEN, UNWINDING, BEFORE = 1, 2, 4, 8, 16, 32
 LANES, ENTRIES, DEPTH, LATE = 64, 4000, 80, 4
-ENTRY = struct.Struct("<IIQQQQII")
+ENTRY = struct.Struct("<IIQQQQQII")
 LANE = struct.Struct("<8I")
 
 
@@ -39,7 +40,7 @@ def name_id(name):
 
 class Entry:
     def __init__(self, values):
-        self.op, self.name, self.site, self.sp, self.before, self.after, self.stack, self.line = values
+        self.op, self.name, self.site, self.sp, self.caller, self.before, self.after, self.stack, self.line = values
         self.scope = self.op in (SCOPE_BEGIN, SCOPE_END)
         self.known = self.stack in (0, 1)
 
@@ -49,6 +50,7 @@ class Call:
     def __init__(self, entry, number):
         self.entry, self.number = entry, number
         self.name, self.scope, self.sp, self.stack, self.site = entry.name, entry.scope, entry.sp, entry.stack, entry.site
+        self.caller = entry.caller
         self.parent, self.depth, self.flags = 0, 0, 0
         self.ended_own = False  # its own end came, sooner or later
 
@@ -68,7 +70,7 @@ class Lane:
     def run(self, before):
         self.budget = self.next = before
         self.stack, self.late, self.n_late, self.seen, self.overflow = [], [None] * LATE, 0, set(), 0
-        self.crossing, self.first_too_deep = set(), 0
+        self.first_too_deep = 0
         for i, e in enumerate(self.entries):
             self.depths[i] = min(len(self.stack) + self.budget, DEPTH)
             (self.begin if e.op in (SCOPE_BEGIN, FREE_BEGIN) else self.end)(e)
@@ -95,7 +97,7 @@ class Lane:
         if not above(self.stack[-1]):
             return
         def same(f, g):
-            return (g.name, g.sp, g.scope) == (f.name, f.sp, f.scope)
+            return (g.name, g.sp, g.scope, g.caller) == (f.name, f.sp, f.scope, f.caller)
 
         full, self.stack, stays = self.stack, [], 0
         for i, f in enumerate(full):
@@ -165,15 +167,17 @@ class Lane:
     def exact(self, e):
         for i in range(len(self.stack) - 1, -1, -1):
             f = self.stack[i]
-            if (f.name, f.scope, f.sp) == (e.name, e.scope, e.sp) and (f.site == e.site or not (f.site and e.site)):
+            here = f.caller == e.caller if e.caller else f.site == e.site or not f.site
+            if (f.name, f.scope, f.sp) == (e.name, e.scope, e.sp) and here:
                 return i
         return None
 
     def end(self, e):
         top, found = self.stack[-1] if self.stack else None, None
         fits = top and (top.name, top.scope) == (e.name, e.scope)
-        crosses = not e.scope and self.bit(e.name)[1] in self.crossing
-        if fits and not self.overflow and (top.sp == e.sp or crosses):
+        in_order = fits and e.caller and not top.caller
+        here = fits and top.sp == e.sp and (not e.caller or top.caller == e.caller)
+        if not self.overflow and (here or in_order):
             self.pop(0, e.before, e.after)
             return
         if self.overflow and top:
@@ -183,12 +187,10 @@ class Lane:
                 self.overflow -= 1
                 return
             self.overflow = 0
-        if found is None and (e.site or not crosses):
+        if found is None and not in_order:
             found = self.exact(e)
         if found is None and fits and not e.scope:
             found = len(self.stack) - 1
-            if not e.site:
-                self.crossing.add(self.bit(e.name)[1])
         if found is None:
             self.close_dead(e)
             for i in range(len(self.stack) - 1, -1, -1):

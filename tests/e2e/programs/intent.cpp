@@ -250,13 +250,22 @@ NOINLINE void returns_early()
 	END(1, call);
 }
 
-/* Never in one that may be left: ends of such a name are taken in order. */
 NOINLINE void by_handle()
 {
-	if (known[7])
-		return;
 	BEGIN_HANDLE(7, call);
 	go();
+	if (!dice(4))
+		return leave(call);
+	END_HANDLE(7, call);
+}
+
+NOINLINE void recursion_by_handle(uint32_t n)
+{
+	BEGIN_HANDLE(7, call);
+	if (n)
+		recursion_by_handle(n - 1);
+	if (!dice(6))
+		return leave(call);
 	END_HANDLE(7, call);
 }
 
@@ -296,7 +305,7 @@ NOINLINE void many_scopes()
 
 void use()
 {
-	switch (dice(12)) {
+	switch (dice(13)) {
 	case 0: {
 		BEGIN(0, call);
 		go();
@@ -339,6 +348,8 @@ void use()
 		return recursion(dice(12));
 	case 10:
 		return recursion_of_scopes(dice(12));
+	case 11:
+		return recursion_by_handle(dice(12));
 	default:
 		return leap();
 	}

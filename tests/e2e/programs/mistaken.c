@@ -87,6 +87,39 @@ static NOINLINE void by_helpers(int n, size_t bytes)
 	close_helper();
 }
 
+/* The same of a run-time name, whose end is called last: a jump, with the stack pointer of the
+ * caller's begin. */
+static sp_region_t handle;
+
+static NOINLINE void open_handle(void)
+{
+	sp_region_begin(handle);
+}
+
+static NOINLINE void close_handle(void)
+{
+	sp_region_end(handle);
+}
+
+static NOINLINE void by_handle_helpers(int n)
+{
+	open_handle();
+	if (n > 1)
+		by_handle_helpers(n - 1);
+	close_handle();
+}
+
+/* Every third level leaves its call open. */
+static NOINLINE void handle_recursion(int n)
+{
+	sp_region_begin(handle);
+	if (n > 1)
+		handle_recursion(n - 1);
+	__asm__ volatile("" : : : "memory");
+	if (n % 3)
+		sp_region_end(handle);
+}
+
 /* Level 40 is jumped to. */
 static NOINLINE void too_deep(int n)
 {
@@ -241,6 +274,11 @@ int main(int argc, char **argv)
 	} else if (!strcmp(what, "helpers")) {
 		for (size_t bytes = 0; bytes <= 256; bytes += 16)
 			by_helpers(4, bytes);
+		after();
+	} else if (!strcmp(what, "names")) {
+		handle = sp_region_intern("name");
+		by_handle_helpers(40);
+		handle_recursion(29);
 		after();
 	} else if (!strcmp(what, "deep")) {
 		too_deep(2); /* "around" is one more */

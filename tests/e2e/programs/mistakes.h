@@ -37,6 +37,7 @@ struct entry {
 	uint32_t op, name;
 	uint64_t site; /* of a scope: its descriptor; of a free literal name: the function's name */
 	uint64_t sp;
+	uint64_t caller; /* of a run-time name: where the function returns to; else 0 */
 	uint64_t before, after; /* ns; after is 0 if it never came back */
 	uint32_t stack; /* 0 the thread's own, 1 the signal's, else a fiber's */
 	uint32_t line;
@@ -85,7 +86,7 @@ static NOINLINE struct entry *edge(uint32_t op, uint32_t name, uint64_t sp, uint
 
 	if (lane->n + 1 >= ENTRIES)
 		_exit(99);
-	*e = (struct entry){op, name, 0, sp, now(), 0, on_stack, line};
+	*e = (struct entry){op, name, 0, sp, 0, now(), 0, on_stack, line};
 	__atomic_store_n(&lane->n, lane->n + 1, __ATOMIC_RELEASE);
 	return e;
 }
@@ -150,6 +151,7 @@ static void open_log(const char *path)
 		uint64_t sp_; \
 		TELL_SP(sp_); \
 		struct entry *e_ = edge(FREE_BEGIN, name, sp_, __LINE__); \
+		e_->caller = (uint64_t)(uintptr_t)__builtin_return_address(0); \
 		sp_region_begin(handle); \
 		over(e_); \
 	} while (0)
@@ -158,6 +160,7 @@ static void open_log(const char *path)
 		uint64_t sp_; \
 		TELL_SP(sp_); \
 		struct entry *e_ = edge(FREE_END, name, sp_, __LINE__); \
+		e_->caller = (uint64_t)(uintptr_t)__builtin_return_address(0); \
 		sp_region_end(handle); \
 		over(e_); \
 	} while (0)

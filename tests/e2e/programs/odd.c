@@ -279,9 +279,9 @@ static int play_hostile(void)
 		uint64_t hash = r % 5 == 0 ? 0 : r % 7 == 0 ? next_random() : fakes[r % 64].hash;
 
 		if (r & 1024)
-			sp_begin_stub_v1(desc, text, hash, next_random());
+			sp_begin_stub_v1(desc, text, hash, next_random(), next_random());
 		else
-			sp_end_stub_v1(desc, (const char *)next_random(), hash);
+			sp_end_stub_v1(desc, (const char *)next_random(), hash, next_random());
 	}
 	return 0;
 }

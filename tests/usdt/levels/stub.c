@@ -4,8 +4,10 @@
 
 __thread struct fired fired;
 
-void sp_begin_stub_v1(const void *desc, const char *name, uint64_t hash, uint64_t skipped)
+void sp_begin_stub_v1(const void *desc, const char *name, uint64_t hash, uint64_t skipped,
+		      uint64_t caller)
 {
+	(void)caller;
 	fired.begins++;
 	fired.desc = desc;
 	fired.name = name;
@@ -13,8 +15,9 @@ void sp_begin_stub_v1(const void *desc, const char *name, uint64_t hash, uint64_
 	fired.skipped = skipped;
 }
 
-void sp_end_stub_v1(const void *desc, const char *name, uint64_t hash)
+void sp_end_stub_v1(const void *desc, const char *name, uint64_t hash, uint64_t caller)
 {
+	(void)caller;
 	fired.ends++;
 	fired.desc = desc;
 	fired.name = name;
