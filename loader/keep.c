@@ -220,11 +220,10 @@ static void while_waiting(struct sp_keep *keep, int waited_ms)
 	if (waited_ms % WAKE_MS == 0)
 		(void)kill(keep->keeper, SIGCONT);
 	if (waited_ms == LONG_MS)
-		sp_log_warning(
-			"the kernel has not put probes on for %d s: the machine is too busy, or "
-			"the "
-			"program's file system does not answer; what runs is recorded meanwhile",
-			LONG_MS / 1000);
+		sp_log_warning("the kernel has not put probes on for %d s: the machine is too "
+			       "busy, or the program's file system does not answer; what runs is "
+			       "recorded meanwhile",
+			       LONG_MS / 1000);
 	if (keep->meanwhile)
 		keep->meanwhile(keep->arg);
 }

@@ -36,7 +36,8 @@ void sp_output_clear(struct sp_output *output);
 bool sp_output_is_removed(const struct sp_output *output);
 /* Before the conversion, which goes by names: looks where the directory and the journal are now. A
  * journal that was removed, or that no name leads to (its file system was unmounted, or another is
- * over it), is written again, to where it was, or else to `<program>.sp`. Logs what it does. -errno if the recording cannot be saved. */
+ * over it), is written again, to where it was, or else to `<program>.sp`. Logs what it does. -errno
+ * if the recording cannot be saved. */
 int sp_output_settle(struct sp_output *output, const char *program,
 		     const struct sp_identity *identity);
 
