@@ -19,7 +19,7 @@ need_tool("gcc", "g++")
 need_scope_profiler()
 import mistakes_truth as truth
 from mistakes_program import NAMES, Program
-from recording import NOT_SEEN, Profile, text
+from recording import Profile, text
 
 SEEDS = range(1, 301 if os.environ.get("SP_TEST_FULL") == "1" else 5)
 FIRST = int(os.environ.get("SP_MISTAKES_SEED", "0"))
@@ -34,11 +34,9 @@ def build(into, source, name, cxx, *options):
 
 
 def sums(profile):
-    """Losses by cause."""
     found = {}
     for cause, count in zip(text(profile.losses.get("cause", [])), profile.losses.get("count", [])):
-        if cause != NOT_SEEN:
-            found[cause] = found.get(cause, 0) + int(count)
+        found[cause] = found.get(cause, 0) + int(count)
     return found
 
 

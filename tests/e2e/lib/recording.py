@@ -12,9 +12,6 @@ def text(values):
     return [v.decode() if isinstance(v, bytes) else v for v in values]
 
 
-NOT_SEEN = "mapping not seen"  # a loss of any process of the machine, where that is busy
-
-
 class Profile:
     def __init__(self, path):
         with h5py.File(path) as file:
